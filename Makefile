@@ -1,4 +1,4 @@
-# `make run` serves, `make test` runs everything, `make check` reads the code; each installs into .venv what it needs.
+# `make run` serves, `make test` runs the tests, `make check` lints the code. Each target first installs its requirements into .venv.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,55 +6,57 @@ RUNS := $(VENV)/.installed-to-run
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients sslyze check lock pages settings reports mutants recorded-banks bench bench-peers docs recording release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack obie browser redis clients apps sslyze check lock generate reports mutants recorded-banks bench bench-peers docs recording release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
-	@echo "make test     install and run the tests (ARGS=\"-k consents\" for a part)"
-	@echo "make test-slow  the tests that take minutes, marked slow"
-	@echo "make model    hold the sandbox against a model of its bank for half an hour (MINUTES=5), with figures at the end"
-	@echo "make wide     20,000 journeys at two sandboxes on one Redis that are killed meanwhile, judged, written into bench/wide.md (JOURNEYS=500)"
-	@echo "make soak     a million requests over both doors, after which memory and open files have to be what they were (REQUESTS=100000)"
-	@echo "make test-lowest, test-newest  a part of the tests with the lowest and with the newest versions that pyproject.toml allows"
-	@echo "make attack   attack a real serve in every mode, through every door (ARGS=--quick for a part)"
-	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
-	@echo "make redis    install Debian's redis-server and haproxy, which some tests need; make test does so where it may"
-	@echo "make clients  install the languages whose clients are tested, with Debian's packages and npm's, as make test does"
-	@echo "make sslyze   install sslyze of PyPI in .venv-tls, which some slow tests need; make test-slow does so"
-	@echo "make check    ruff and mypy"
-	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with hashes, and their licenses"
-	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
-	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
-	@echo "make pages    write what editors complete into schemas/, after a change of a handler or of the states"
-	@echo "make reports  write build/reports/conformance.md: which test proves which statement"
-	@echo "make mutants  change the dialect in every place and see that a test notices, write build/reports/mutants.md (ARGS=\"--part 1/8\"; an interrupted run continues)"
-	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write build/reports/recorded-banks.md"
-	@echo "make compare-oracle  plant changes and noise into a bank's answers, see what comparisons tell, write docs/compare.md"
-	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
-	@echo "make bench-peers  install other tools by npm and pip, measure the sandbox beside them, write bench/peers.md (ARGS=--quick to try)"
-	@echo "make docs     make a site of the documentation, in build/site"
-	@echo "make recording  write the recording of a terminal that the README shows, docs/images/terminal.svg"
-	@echo "make release-check  build wheel and sdist, install each into nothing, walk the first journey, see that they go together with httpx (Python 3.12 and 3.13), list what they bring along"
-	@echo "make format   let ruff format and mend the code"
-	@echo "make clean    remove $(VENV) and what tools left behind"
+	@echo "make test     install and run the tests (ARGS=\"-k consents\" for some of them)"
+	@echo "make test-slow  run the slow tests, which take minutes"
+	@echo "make model    compare the sandbox with a model of its bank for 30 minutes (change with MINUTES=5), then print statistics"
+	@echo "make wide     run 20,000 flows against two sandboxes that share Redis, killing the sandboxes as they run, then check the results, write bench/wide.md (JOURNEYS=500)"
+	@echo "make soak     send a million requests to both ports, then check that memory and open files have not grown (REQUESTS=100000)"
+	@echo "make test-lowest, test-newest  run some tests with the lowest and the newest versions that pyproject.toml allows"
+	@echo "make attack   attack a running sandbox in every mode through every port (ARGS=--quick runs a subset)"
+	@echo "make obie     run the UK Open Banking conformance scripts, which must be next to the checkout (ARGS=--failed runs only the scripts that failed)"
+	@echo "make browser  install Chromium from Debian for the browser tests (make test does this if it may install packages)"
+	@echo "make redis    install redis-server and haproxy from Debian for some tests (make test does this if it may install packages)"
+	@echo "make clients  install the compilers, runtimes and packages for the client tests from Debian and npm (make test does this too)"
+	@echo "make apps     install apps by others that read accounts from PyPI into .venv-apps for some slow tests (make test-slow does this too)"
+	@echo "make sslyze   install sslyze from PyPI into .venv-tls for some slow tests (make test-slow does this too)"
+	@echo "make check    run ruff and mypy"
+	@echo "make lock     update requirements/ to the newest versions that pyproject.toml allows, with hashes and licenses"
+	@echo "make licenses write requirements/licenses.md from requirements/run.txt (part of make lock)"
+	@echo "make generate update the generated pages in docs/ and parts of schemas/ after a change to their sources"
+	@echo "make reports  write build/reports/conformance.md, a list of statements and the tests that prove them"
+	@echo "make mutants  change each part of the dialect, check that a test fails, write build/reports/mutants.md (ARGS=\"--part 1/8\"; an interrupted run continues)"
+	@echo "make recorded-banks  record five mock banks (WireMock), replay the recordings, write build/reports/recorded-banks.md"
+	@echo "make compare-oracle  add changes and noise to a bank's answers, check what compare reports, write docs/compare.md"
+	@echo "make bench    measure speed and memory against the budgets, write bench/results.md (ARGS=--quick for a trial run)"
+	@echo "make bench-peers  install other tools with npm and pip, benchmark the sandbox against them, write bench/peers.md (ARGS=--quick for a trial run)"
+	@echo "make docs     build the documentation site in build/site"
+	@echo "make recording  write the terminal recording shown in the README, docs/images/terminal.svg"
+	@echo "make release-check  build wheel and sdist, install each into a clean environment, run the quickstart, check compatibility with httpx (Python 3.12 and 3.13), list dependencies"
+	@echo "make format   format and fix the code with ruff"
+	@echo "make clean    remove $(VENV) and files left by tools"
 
 install: $(RUNS)
 
 run: $(RUNS)
 	@exec $(BIN)/xs2a-sandbox serve $(ARGS)
 
-# The tests start hundreds of processes, and benchmarks time a start: none of them is to compile the package anew, whatever the machine is set to.
+# Tests start hundreds of processes, and benchmarks measure start-up time. Keep compiled bytecode for them, even if the machine
+# sets PYTHONDONTWRITEBYTECODE.
 run test test-slow test-lowest test-newest bench bench-peers: export PYTHONDONTWRITEBYTECODE =
 
-# By file, so that what the tests of a file share is made once, and in order: mitmproxy knows one proxy in a process, so that
-# the sandbox of tests/contract is of no use once those of tests/doors have begun.
-# Four processes for two cores: a third of their time the tests wait, for processes, banks and limits of time.
+# Distribute by file, so that fixtures of a file are created once, and keep the order: mitmproxy allows one proxy per process, so
+# tests/contract must run before tests/doors.
+# Use four processes on two cores, because the tests spend a third of their time waiting.
 test: $(STAMP) browser redis clients
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
-# A few at a time: else one process begins with all that is in the folders up to tests/clients, which is most of the time, while
-# the others have tests of the contract, and wait for it at the end.
-test-slow: $(STAMP) browser redis clients sslyze
+# Hand out tests in small chunks. Otherwise one process gets all folders up to tests/clients, which take most of the time, and the
+# others are idle at the end.
+test-slow: $(STAMP) browser redis clients apps sslyze
 	$(BIN)/python -m pytest -n 4 --maxschedchunk 4 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 MINUTES := 30
@@ -75,7 +77,10 @@ soak: $(STAMP)
 attack: $(STAMP)
 	$(BIN)/python -m tests.attack.run $(ARGS)
 
-# Without one the tests that need it are skipped, and say so.
+obie: $(STAMP)
+	$(BIN)/python -m tests.outside.obie $(ARGS)
+
+# Without a browser, the browser tests are skipped with a message.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 		if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as=no; fi; \
@@ -83,10 +88,10 @@ browser:
 			echo "Installing chromium"; \
 			$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
 		fi; \
-		command -v chromium >/dev/null || echo "There is no Chromium and it cannot be installed here: the tests in a browser are skipped." >&2; \
+		command -v chromium >/dev/null || echo "Chromium is missing and cannot be installed here. Browser tests are skipped." >&2; \
 	}
 
-# The tests start and stop their own servers on free ports; the one that Debian starts is not used.
+# The tests start their own servers on free ports. They do not use the server that Debian starts.
 redis:
 	@command -v redis-server >/dev/null && command -v haproxy >/dev/null || { \
 		if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as=no; fi; \
@@ -94,37 +99,41 @@ redis:
 			echo "Installing redis-server and haproxy"; \
 			$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y --no-install-recommends redis-server haproxy >/dev/null; \
 		fi; \
-		command -v redis-server >/dev/null || echo "There is no redis-server and it cannot be installed here: the tests of state in Redis are skipped." >&2; \
+		command -v redis-server >/dev/null || echo "redis-server is missing and cannot be installed here. Tests of state in Redis are skipped." >&2; \
 	}
 
 clients:
 	@tests/clients/install.sh
 
-# In an environment of its own: it wants another cryptography than mitmproxy does.
+# sslyze gets its own environment, because it needs a different version of cryptography than mitmproxy.
 sslyze:
 	@test -x .venv-tls/bin/sslyze || { python3 -m venv --clear .venv-tls && \
 		.venv-tls/bin/python -m pip install --quiet --disable-pip-version-check sslyze==6.3.1; } || \
-		echo "sslyze cannot be installed here: its tests are skipped." >&2
+		echo "sslyze cannot be installed here. Its tests are skipped." >&2
+
+# These apps get their own environment, because they need other packages than the sandbox, and Python 3.13.
+apps: $(STAMP)
+	@test -x .venv-apps/bin/leggen || { $(BIN)/python -m venv --clear .venv-apps && \
+		.venv-apps/bin/python -m pip install --quiet --disable-pip-version-check \
+		leggen==2026.9.0 bankfetch==0.2.1 enablebanking-sdk==0.1.7; } || \
+		echo "The apps cannot be installed here. Their tests are skipped." >&2
 
 check: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-settings: $(STAMP)
-	$(BIN)/python -m tools.settings_pages
+generate: $(STAMP)
+	$(BIN)/python -m tools.generate
 
-pages: $(STAMP)
-	$(BIN)/python -m tools.cassette_completion
-
-# One that is there, else one of our own.
+# Use uv from PATH, otherwise install it into .venv-uv.
 UV := $(or $(shell uv --version >/dev/null 2>&1 && command -v uv),.venv-uv/bin/uv)
 
 .venv-uv/bin/uv:
 	python3 -m venv --clear .venv-uv
 	.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 
-# For all systems and versions of Python; addresses of this machine's package index have no place in them.
+# The lock files are for all systems and versions of Python, and must not contain the URL of this machine's package index.
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-annotate \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
@@ -136,9 +145,9 @@ lock: $(STAMP) $(UV)
 licenses: $(STAMP)
 	$(BIN)/python -m tools.licenses
 
-# Where other versions can do harm: the doors and the ways to a bank, which rest on internals of mitmproxy and aiohttp and
-# on httptools, and failing closed; cassettes, schemas, patterns and expressions; the command line and the pytest plugin's
-# transports. The rest of the tests is about what the bank says, and no other version says it differently.
+# Tests that depend on the versions of dependencies: doors and connections to banks, which use internals of mitmproxy and
+# aiohttp, and httptools; failing closed; cassettes, schemas, patterns and expressions; the command line, and the transports of
+# the pytest plugin. The other tests check answers of the bank, which do not depend on versions.
 EDGES := $(addprefix tests/,$(addsuffix .py,cassette/evaluation/test_expressions cassette/evaluation/test_expressions_environment \
 	cli/test_main compare/reports/test_text contract/test_schemas control/test_access docs/test_served_docs \
 	documents/test_schema_errors documents/test_yaml_reader doors/test_connections doors/test_direct doors/test_door doors/test_fail_closed \
@@ -146,7 +155,7 @@ EDGES := $(addprefix tests/,$(addsuffix .py,cassette/evaluation/test_expressions
 	http/test_body_content_encoding http/test_target testing/test_bank_data testing/test_httpx_transport \
 	testing/test_requests_adapter upstream/test_client upstream/test_tls))
 
-# Wheels alone: a version that has none for this Python cannot be what the range begins with.
+# Use only wheels: a version without a wheel for this Python cannot be the lower bound.
 test-lowest test-newest: test-%: $(UV)
 	$(UV) venv --quiet --clear --no-config --python '>=3.12' .venv-$*
 	$(UV) pip compile --quiet --no-header --no-annotate --python .venv-$* --only-binary :all: --extra test \
@@ -189,34 +198,33 @@ format: $(STAMP)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) .venv-tls .venv-uv .venv-lowest .venv-newest bench/peers/.venv bench/peers/node_modules tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-tls .venv-apps .venv-uv .venv-lowest .venv-newest bench/peers/.venv bench/peers/node_modules tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# uv installs in a second what takes pip ten, but does not know pip's settings: where it fails, pip tries. Nothing is compiled
-# before it is imported.
+# uv is ten times faster than pip, but ignores pip's settings, so fall back to pip. Do not compile files before they are imported.
 install = { test -x $(UV) && $(UV) pip install --quiet --python $(BIN)/python $(1) 2>/dev/null || \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(1); }
 
-# $(1).txt, or else what pyproject.toml allows with the extras $(2).
+# Install the versions in $(1).txt, or versions that pyproject.toml allows with the extras $(2).
 install-locked = $(call install,--require-hashes --requirement requirements/$(1).txt) || { \
-		echo "What requirements/$(1).txt locks cannot be installed here: taking what pyproject.toml allows." >&2; \
+		echo "Cannot install the versions in requirements/$(1).txt. Installing other versions that pyproject.toml allows." >&2; \
 		$(call install,--editable '.$(2)'); \
 	} || $(give-up)
 
 give-up = { \
-		echo "Cannot install into $(VENV); the reason is above. Is the package index within reach (PIP_INDEX_URL, HTTPS_PROXY)?" \
-			"The next make tries again." >&2; \
+		echo "Cannot install into $(VENV); the reason is above. Check that the package index is reachable (PIP_INDEX_URL, HTTPS_PROXY)," \
+			"then run make again." >&2; \
 		exit 1; \
 	}
 
-# An interpreter counts only if it runs: pyenv leaves commands behind that do not.
-# Each stamp is written last, so that an interrupted install is made again.
+# Check that the interpreter runs, because pyenv leaves broken shims behind.
+# Each stamp is written last, so that an interrupted installation is repeated.
 $(RUNS): pyproject.toml requirements/run.txt addons/xs2a_sandbox/__init__.py
 	@test ! -x $(BIN)/python || $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || rm -rf $(VENV); \
 	if [ ! -x $(BIN)/python ]; then \
 		for python in python3.13 python3.12 python3.14 python3; do \
 			if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then \
-				echo "Making $(VENV) with $$($$python --version)"; $$python -m venv --clear $(VENV) && break; \
+				echo "Creating $(VENV) with $$($$python --version)"; $$python -m venv --clear $(VENV) && break; \
 			fi; \
 		done; \
 	fi; \
@@ -227,12 +235,12 @@ $(RUNS): pyproject.toml requirements/run.txt addons/xs2a_sandbox/__init__.py
 		echo "Python 3.12 or later is needed: install python3.13 (with its venv module), or uv (https://docs.astral.sh/uv/)." >&2; \
 		exit 1; \
 	fi
-	@echo "Installing into $(VENV) what the sandbox runs with"
+	@echo "Installing the sandbox and its dependencies into $(VENV)"
 	@$(call install-locked,run,)
 	@$(call install,--no-deps --editable .) || $(give-up)
 	@touch $@
 
 $(STAMP): $(RUNS) requirements/dev.txt
-	@echo "Installing into $(VENV) what tests and tools need"
+	@echo "Installing the dependencies of tests and tools into $(VENV)"
 	@$(call install-locked,dev,[dev])
 	@touch $@

@@ -1,4 +1,4 @@
-"""The knee of each door: the highest rate of requests, arriving at random moments, that is answered in time."""
+"""The knee of each door: the highest rate of randomly arriving requests that is answered in time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,9 @@ from engine import engine, requests
 from xs2a_sandbox.http import Request
 
 IN_TIME = 20.0
-"""ms that p99 may take at a rate that is answered in time."""
+"""Maximum p99 in ms for a rate that is answered in time."""
 SHARE = 0.8
-"""The share of the knee at which the times of `DOORS` were promised."""
+"""The fraction of the knee for which the times of `DOORS` are budgeted."""
 CONNECTIONS = 64
 CORE, GENERATORS_CORE = 0, 1
 
@@ -26,7 +26,7 @@ class Door:
     port: str
     load: str
     most: float
-    """ms of p99 at `SHARE` of the knee."""
+    """Budget of p99 in ms at `SHARE` of the knee."""
 
 
 DOORS = (
@@ -50,7 +50,7 @@ def _door(door: Door, port: int, request: Request, confdir: Path, rounds: int, s
         made = load(request, door.load, port, confdir, seconds=seconds, connections=CONNECTIONS, rate=rate)
         return _outcome_of(made)
 
-    # What connections that wait for each answer get is about what can be answered at all.
+    # Connections that wait for each answer reach about the maximum rate.
     most = _outcome_of(load(request, door.load, port, confdir, seconds=seconds)).rate
     least, rate = 0.0, most
     for _ in range(5):

@@ -1,9 +1,10 @@
-"""What a request costs at the direct door, as a multiple of a constant answer at the same door.
+"""The cost of requests at the direct door, as a multiple of a constant answer at the same door.
 
-Both doors are in this process, and are asked in turn, in short bursts of which each is one write to a connection. The
-CPU of the quickest burst counts: the time that others take from this process is in none of its figures.
-`tests/architecture/test_budget.py` holds the multiples against `budgets.json`; `python bench/budget.py --write` writes
-it anew, after a change that is meant.
+Both doors are in this process. They get requests in turn, in short bursts that are one write to a connection each. The
+CPU time of the fastest burst counts, so other processes do not affect the figures.
+
+`tests/architecture/test_budget.py` compares the multiples with `budgets.json`. After an intended change,
+`python bench/budget.py --write` rewrites that file.
 """
 
 import argparse
@@ -29,27 +30,29 @@ from xs2a_sandbox.http import Request, Response
 
 FILE = Path(__file__).with_name("budgets.json")
 MOST_LOSS = 1.15
-NAMES = [workload.name for workload in (*WORKLOADS, *OWN) if workload.name[0] != "P" and workload.name != "W4"]
+NAMES = [
+    workload.name for workload in (*WORKLOADS, *OWN) if workload.name[0] != "P" and workload.name not in ("W4", "W5")
+]
 _REQUESTS = 20
 _BURSTS = 40
 _LEAST_ROUNDS = 3
 
 
 def multiples(rounds: int = 10, is_enough: Callable[[dict[str, float]], bool] = lambda _: False) -> dict[str, float]:
-    """By workload; more rounds come nearer to the truth, and there are no more than what is enough."""
+    """Return multiples by workload. More rounds are more accurate, so it stops when a result is within its budget."""
     work = Work()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_measured(work, rounds, is_enough))
 
 
 def budgets() -> dict[str, float]:
-    """What they were when the file was written."""
+    """Return the multiples in the file."""
     kept: dict[str, float] = json.loads(FILE.read_text())
     return kept
 
 
 def losses(now: dict[str, float]) -> dict[str, float]:
-    """How many times as much each costs now, where that is more than may be."""
+    """Return the multiples that exceed their budget."""
     return {name: now[name] / most for name, most in budgets().items() if now[name] > MOST_LOSS * most}
 
 
@@ -80,7 +83,7 @@ async def _measured(work: Work, rounds: int, is_enough: Callable[[dict[str, floa
 async def _asking(
     answer: Callable[[Request], Any], repeat: Callable[[Request], Response | None] = lambda _: None
 ) -> AsyncIterator[Callable[[Load], Any]]:
-    """Asks a door that answers so, on one connection, and tells the CPU that it took in seconds."""
+    """Send requests to a door with this answer on one connection, and return its CPU time in seconds."""
     loop = asyncio.get_running_loop()
     connections = Connections(USUAL)
     door = DirectDoor(answer, host="127.0.0.1", port=0, tell=lambda *_: None, connections=connections, repeat=repeat)
@@ -96,7 +99,7 @@ async def _asking(
             while left:
                 answers += await loop.sock_recv(client, 1 << 20)
                 left = _REQUESTS - answers.count(b"HTTP/1.1 200 OK\r\n")
-            # The last one may still be on its way.
+            # The last answer may still be in transit.
             length = int(
                 answers.rpartition(b"HTTP/1.1 ")[2].lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
             )
@@ -110,7 +113,7 @@ async def _asking(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="into budgets.json")
+    parser.add_argument("--write", action="store_true", help="write budgets.json")
     chosen = parser.parse_args()
     now = multiples()
     if chosen.write:

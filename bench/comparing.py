@@ -1,4 +1,4 @@
-"""What comparing a recording takes, beside what reading it takes."""
+"""The cost of comparing a recording, relative to reading it."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from xs2a_sandbox.http.exchange import Exchange
 MOST = 10.0
 COUNT = 1000
 _CHANGED = 3
-"""Every so many answers of the bank differ from the sandbox's."""
+"""One of this many answers of the bank differs from the sandbox's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def _taken(bank: Any) -> Sequence[_Taken]:
 
 
 def _line(taken: _Taken, number: int) -> str:
-    """An exchange as a line of a recording; the bank says some things differently."""
+    """Return an exchange as a line of a recording. Some values differ from the sandbox's."""
     body = taken.response.body.decode()
     if number % _CHANGED == 0:
         value = json.loads(body)
@@ -96,7 +96,7 @@ def _line(taken: _Taken, number: int) -> str:
 
 
 def _read(line: str) -> Exchange:
-    """The line, and the JSON in it, which whoever looks at the answer must read too."""
+    """Parse the line and the JSON in it. Every program that uses the answer must do this."""
     value = json.loads(line)
     request, response = value["request"], value["response"]
     text = response["content"]["text"]

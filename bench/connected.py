@@ -1,4 +1,4 @@
-"""What a request costs when many connections are open, all of which ask."""
+"""The cost of a request while many open connections send requests."""
 
 import resource
 from pathlib import Path
@@ -14,7 +14,7 @@ _OTHER_FILES = 300
 
 
 def rows(confdir: Path, request: Request, counts: tuple[int, ...], rounds: int, count: int) -> list[Row]:
-    """CPU of the server, the best round of each; only as many connections as the system allows a process."""
+    """Measure the server's CPU time, the best round of each count. The system limits the number of connections."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     counts = tuple(count for count in counts if most == resource.RLIM_INFINITY or count + _OTHER_FILES <= most)
     costs = dict.fromkeys(counts, float("inf"))

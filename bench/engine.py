@@ -1,4 +1,4 @@
-"""What the engine takes for one request, in CPU time, without a door."""
+"""CPU time of the engine for one request, without a door."""
 
 import asyncio
 import json
@@ -16,9 +16,9 @@ from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 
 REFERENCE_SIZE = 12_000
-"""Bytes of the transaction list whose `json.loads` all budgets in µs are measured in."""
+"""Size in bytes of the transaction list whose `json.loads` is the reference for all budgets in µs."""
 REFERENCE = 60.0
-"""µs it takes on the machine that the budgets are meant for."""
+"""Time of the reference in µs on the machine for which the budgets were set."""
 BUDGETS = {"consent status": 40.0, "20 transactions": 200.0, "payment initiation": 200.0}
 
 HEADERS = (
@@ -33,7 +33,7 @@ HEADERS = (
 
 @contextmanager
 def engine(state: str = "memory:", cassettes: Sequence[Path] = (), testdata: Path | None = None) -> Iterator[Engine]:
-    """Built as `serve` builds it; `sqlite:` keeps its file in a directory that goes away."""
+    """Build the engine like `serve` does. With `sqlite:` its file is in a temporary directory."""
     with tempfile.TemporaryDirectory() as directory:
         name = f"sqlite:{directory}/state.db" if state == "sqlite:" else state
         settings = Settings(state=name, confdir=Path(directory), cassettes=tuple(cassettes), testdata=testdata)
@@ -41,7 +41,10 @@ def engine(state: str = "memory:", cassettes: Sequence[Path] = (), testdata: Pat
 
 
 def requests(engine: Engine) -> dict[str, Request]:
-    """The three that have a budget: of the valid consents, the one whose account has about 20 transactions booked."""
+    """Return the three requests with a budget.
+
+    The account is that of a valid consent with about 20 booked transactions.
+    """
     data = engine.parts.testdata.at(Clock().today())
 
     def booked(consent: str) -> int:
@@ -55,7 +58,7 @@ def requests(engine: Engine) -> dict[str, Request]:
         "debtorAccount": {"iban": iban, "currency": "EUR"},
         "instructedAmount": {"amount": "10.50", "currency": "EUR"},
         "creditorAccount": {"iban": iban},
-        "creditorName": "Berta Bauer",
+        "creditorName": data["psus"][data["accounts"][iban]["psuId"]]["name"],
         "creditorAgent": "GIBAATWWXXX",
         "endToEndIdentification": "e2e-4711",
         "remittanceInformationStructured": {"reference": "RF-2210"},
@@ -72,7 +75,7 @@ def requests(engine: Engine) -> dict[str, Request]:
 
 
 async def answered(engine: Engine, request: Request) -> Response:
-    """Raises ValueError for anything but the answer that is to be measured."""
+    """Check the answer before it is measured. Raises ValueError for any other."""
     response = await engine.answer(request)
     if response.status != 200:
         raise ValueError(f"{request.method} {request.target} was answered {response.status}: {response.body[:500]!r}")
@@ -80,7 +83,7 @@ async def answered(engine: Engine, request: Request) -> Response:
 
 
 async def best(engine: Engine, request: Request, rounds: int, calls: int) -> float:
-    """µs for one answer in the quickest round; each begins with an empty store."""
+    """Return µs for one answer in the fastest round. Each round starts with an empty store."""
     found = []
     for _ in range(rounds):
         engine.store.reset()
@@ -93,7 +96,7 @@ async def best(engine: Engine, request: Request, rounds: int, calls: int) -> flo
 
 
 async def reference(rounds: int, calls: int) -> float:
-    """µs for `json.loads` of a transaction list of 12 kB: what this machine is compared by."""
+    """Return µs for `json.loads` of a transaction list of 12 kB, the reference for this machine."""
     with engine() as bank:
         value = json.loads((await answered(bank, requests(bank)["20 transactions"])).body)
     booked = value["transactions"]["booked"]
@@ -103,7 +106,7 @@ async def reference(rounds: int, calls: int) -> float:
 
 
 def quickest(work: Callable[[], object], rounds: int, calls: int) -> float:
-    """µs for one call in the quickest round."""
+    """Return µs for one call in the fastest round."""
     found = []
     for _ in range(rounds):
         started = process_time()
@@ -114,7 +117,7 @@ def quickest(work: Callable[[], object], rounds: int, calls: int) -> float:
 
 
 def rows(rounds: int, calls: int) -> tuple[list[Row], float]:
-    """And the reference, in µs."""
+    """Return the rows, and the reference in µs."""
 
     async def measure() -> tuple[list[Row], float]:
         unit = await reference(rounds, calls)
@@ -124,7 +127,7 @@ def rows(rounds: int, calls: int) -> tuple[list[Row], float]:
                 for name, request in requests(bank).items():
                     cost = await best(bank, request, rounds, calls)
                     budget = BUDGETS[name] * unit / REFERENCE
-                    # The promise is for `memory:`; a file costs what SQLite costs.
+                    # The budget is for `memory:`. A file has the cost of SQLite.
                     greatest = 1.0 if state == "memory:" else None
                     against = f"budget {budget:.0f} µs"
                     table.append(

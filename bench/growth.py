@@ -1,4 +1,4 @@
-"""What a request costs when there is much already, and what it takes of memory."""
+"""Time and memory of requests when there is much data."""
 
 import asyncio
 import gc
@@ -21,13 +21,13 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request
 
 MOST_GROWTH = 1.1
-"""Of the time, with the most of what is counted."""
+"""Maximum ratio of the time with the most data."""
 MOST_BYTES = 1500.0
-"""Of memory that a kept payment or a session may take."""
+"""Maximum bytes of memory for a stored payment or a session."""
 IBAN = "AT051988000099000011"
 CONSENT = "3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a10"
 _WARM = 2000
-"""Requests until the journal is full: what it takes is not what a payment does."""
+"""Number of requests until the journal is full. Its memory must not count as that of payments."""
 _PROBES = 300
 _PAGES = Path(__file__).resolve().parents[1] / "cassettes/scenarios/paging"
 
@@ -40,7 +40,7 @@ class _Account:
 
 
 def transactions(counts: Sequence[int], rounds: int, calls: int) -> list[Row]:
-    """A page of ten of an account that has ever more."""
+    """Read a page of ten entries of an account with more and more entries."""
     with ExitStack() as stack:
         accounts = [stack.enter_context(_account(count)) for count in counts]
         gc.collect()
@@ -65,7 +65,7 @@ def transactions(counts: Sequence[int], rounds: int, calls: int) -> list[Row]:
 
 
 async def _anew(account: _Account, calls: int) -> float:
-    """µs for one page that is not kept from the time before."""
+    """Return µs for one page that is not cached."""
     await answered(account.engine, account.request)
     started = process_time()
     for _ in range(calls):
@@ -122,14 +122,14 @@ def _account(count: int) -> Iterator[_Account]:
 
 @dataclass(frozen=True, slots=True)
 class _Growth:
-    """µs for a payment initiation by how many are kept, and the bytes that each took."""
+    """Return µs for the initiation of a payment by number of stored payments, and bytes for each payment."""
 
     costs: dict[int, float]
     bytes_each: float
 
 
 def kept(counts: Sequence[int]) -> list[Row]:
-    """Payments in one session, and sessions of one payment each; in a process that has used no memory before."""
+    """Measure payments in one session, and sessions with one payment each, in a new process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
         payments, sessions = (processes.submit(_kept, what, counts).result() for what in ("payments", "sessions"))
     of_session = sessions.bytes_each - payments.bytes_each

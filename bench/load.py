@@ -1,7 +1,7 @@
-"""The load generator, a process of its own: connections that ask the same again and again.
+"""The load generator, a separate process whose connections repeat the same requests.
 
-`python bench/load.py '{"port": 8080, "requests": 1000, …}'` prints a line when it is connected, begins when it is given
-one, and prints as JSON how it went. It is a loop over epoll without asyncio, as it has to be quicker than what it asks.
+`python bench/load.py '{"port": 8080, "requests": 1000, …}'` prints a line when it is connected, starts when it reads a
+line, and prints the outcome as JSON. It uses epoll without asyncio, because it must be faster than the server.
 """
 
 import json
@@ -12,25 +12,29 @@ import socket
 import ssl
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import count
 from random import Random
 from time import perf_counter, process_time
+from uuid import uuid4
 
 PATIENCE = 10.0
-"""Seconds without any answer after which a server is given up."""
+"""Seconds without any answer after which the server is considered dead."""
 
 _PIECE = 1 << 15
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
+_NAME = re.compile(rb"\{(\w+)\}")
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked\r\n", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """So many `requests`, or as many as `seconds` allow.
+    """The load: a number of `requests`, or as many as possible in `seconds`.
 
-    Without `rate` each connection asks again once it is answered. With it, requests arrive at random moments, so many
-    in a second, whatever becomes of those before; what one waits for a connection is part of its time.
+    Without `rate`, each connection sends the next request after an answer. With `rate`, this number of requests per
+    second arrives at random moments, regardless of earlier ones. Waiting for a free connection counts as part of the
+    time.
     """
 
     port: int
@@ -39,20 +43,23 @@ class Load:
     seconds: float = 0.0
     connections: int = 16
     connect: str | None = None
-    """The host to open a tunnel to first."""
+    """Host for a tunnel to open first."""
     ca_file: str | None = None
-    """The CA to trust, where TLS is spoken."""
-    then: str | None = None
-    """A second request after each; `{id}` in it is what the group of `id_pattern` finds in the answer to the first."""
-    id_pattern: str = ""
+    """CA to trust, for TLS."""
+    then: Sequence[str] = ()
+    """Requests that follow each request. In all of them `{request}` is a new id, `{journey}` an id that is new for each
+    first request, and `{name}` the match of the pattern with this name in `ids`.
+    """
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Patterns by name. Their group is an id in an answer to a POST."""
     anew: bool = False
-    """Every request has a connection of its own."""
+    """Every request opens a new connection."""
     rate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The times are in ms; `busy` is the share of a core that the generator has used."""
+    """Times are in ms. `busy` is the share of a core that the generator used."""
 
     answers: int
     seconds: float
@@ -72,8 +79,10 @@ class _Generator:
         self.idle: deque[_Connection] = deque()
         self.epoll = select.epoll()
         self.by_number: dict[int, _Connection] = {}
-        self.request, self.then = load.request.encode("latin-1"), (load.then or "").encode("latin-1")
-        self.id_pattern = re.compile(load.id_pattern.encode())
+        self.requests = [_Template(text.encode("latin-1")) for text in (load.request, *load.then)]
+        self.ids = {name.encode(): re.compile(pattern.encode()) for name, pattern in load.ids.items()}
+        fresh = str(uuid4()).rpartition("-")[0]
+        self.fresh_ids = (f"{fresh}-{number:012x}".encode() for number in count())
         self.context = _trusting(load.ca_file) if load.ca_file else None
         self._arrived: deque[float] = deque()
         self._left = 0
@@ -93,7 +102,7 @@ class _Generator:
             for _ in range(len(self.idle)):
                 self.idle.popleft().go_on()
             end = started + (self.load.seconds or float("inf"))
-            answers = (2 if self.then else 1) * (self.load.requests or sys.maxsize)
+            answers = len(self.requests) * (self.load.requests or sys.maxsize)
             self._turn_until(lambda: len(self.times) >= answers or bool(self.times and perf_counter() >= end))
         seconds = perf_counter() - started
         times = sorted(self.times)
@@ -103,7 +112,7 @@ class _Generator:
         return Outcome(len(times), seconds, p50, p99, (process_time() - used) / seconds)
 
     def next_due(self) -> float | None:
-        """When the request was due that a connection is to send; None where there is none to send."""
+        """Return the due time of a connection's next request, or None if there is nothing to send."""
         if self._arrived:
             return self._arrived.popleft()
         if self._left:
@@ -121,7 +130,7 @@ class _Generator:
             while self._arrived and self.idle:
                 self.idle.popleft().go_on()
             self._turn(0)
-        # What has not been answered has taken so long already.
+        # Unanswered requests have already taken this long.
         self.times += [now - moment for moment in self._arrived]
 
     def _turn_until(self, is_over: Callable[[], bool]) -> None:
@@ -139,8 +148,30 @@ class _Generator:
         return len(events)
 
 
+class _Template:
+    def __init__(self, text: bytes) -> None:
+        self.creates = text.startswith(b"POST ")
+        self._text = text
+        # Texts and names alternate.
+        self._parts = _NAME.split(text)
+
+    def fill(self, values: dict[bytes, bytes], fresh_ids: Iterator[bytes]) -> bytes:
+        """Fill in ids. Raises ConnectionError if earlier answers had no id with that name."""
+        if len(self._parts) == 1:
+            return self._text
+        if b"journey" not in values:
+            values[b"journey"] = next(fresh_ids)
+        values[b"request"] = next(fresh_ids)
+        parts = self._parts.copy()
+        try:
+            parts[1::2] = [values[name] for name in parts[1::2]]
+        except KeyError as missing:
+            raise ConnectionError(f"no answer contained an id for {missing.args[0].decode()}") from None
+        return b"".join(parts)
+
+
 class _Connection:
-    """`go_on` takes it as far as it comes without waiting."""
+    """Continue with `go_on` until it would have to wait."""
 
     def __init__(self, generator: _Generator) -> None:
         self._all = generator
@@ -158,14 +189,15 @@ class _Connection:
                 yield
             if load.anew:
                 yield from self._open()
-            answer = yield from self._ask(self._all.request)
-            times.append(perf_counter() - due)
-            if self._all.then:
-                due, match = perf_counter(), self._all.id_pattern.search(answer)
-                if match is None:
-                    raise ConnectionError(f"there is no id in {answer[:300]!r}")
-                yield from self._ask(self._all.then.replace(b"{id}", match[1]))
+            values: dict[bytes, bytes] = {}
+            for request in self._all.requests:
+                answer = yield from self._ask(request.fill(values, self._all.fresh_ids))
                 times.append(perf_counter() - due)
+                due = perf_counter()
+                if load.then and request.creates:
+                    for name, pattern in self._all.ids.items():
+                        if match := pattern.search(answer):
+                            values[name] = match[1]
             if load.anew:
                 self._close()
 
@@ -179,12 +211,14 @@ class _Connection:
             if end < 0:
                 continue
             if not answer.startswith(b"HTTP/1.1 20"):
-                raise ConnectionError(f"not the answer that was expected: {answer[:500].decode('latin-1')}")
+                raise ConnectionError(f"unexpected answer: {answer[:500].decode('latin-1')}")
+            if answer.startswith(b"HTTP/1.1 204"):
+                return answer
             if match := _LENGTH.search(answer, 0, end + 2):
                 if len(answer) >= end + 4 + int(match[1]):
                     return answer
             elif not _CHUNKED.search(answer, 0, end + 2):
-                raise ConnectionError(f"an answer of no length: {answer[:300].decode('latin-1')}")
+                raise ConnectionError(f"an answer without a length: {answer[:300].decode('latin-1')}")
             elif answer.endswith(b"\r\n0\r\n\r\n"):
                 return answer
 
@@ -199,7 +233,7 @@ class _Connection:
 
     def _open(self) -> Iterator[None]:
         load = self._all.load
-        # Loopback connects at once.
+        # On the loopback interface connect() returns at once.
         self._socket = socket.create_connection(("127.0.0.1", load.port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setblocking(False)
@@ -223,14 +257,14 @@ class _Connection:
 
     def _close(self) -> None:
         del self._all.by_number[self._socket.fileno()]
-        # Without lingering: thousands of connections in a second would use up the ports.
+        # No lingering, because thousands of connections in a second would exhaust the ports.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self._socket.close()
 
 
 def _trusting(ca_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=ca_file)
-    # WireMock's certificates lack what RFC 5280 asks of them beside being signed.
+    # WireMock's certificates are signed, but do not follow RFC 5280 otherwise.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
@@ -242,7 +276,7 @@ def main(load: Load) -> None:
     generator.connect()
     print("connected", flush=True)
     sys.stdin.readline()
-    # Whoever measures the server asks it now, before the connections are closed.
+    # The server can be measured now, before the connections are closed.
     print(json.dumps(asdict(generator.run())), flush=True)
     sys.stdin.readline()
 

@@ -1,4 +1,4 @@
-"""What processes and the machine have used, and whether others leave it in peace."""
+"""Resource usage of processes and of the machine, and whether other processes are busy."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic, perf_counter, sleep
 
 QUIET = 0.05
-"""The share of all cores that others may use for a figure to count as quiet."""
+"""Maximum share of all cores that other processes may use for a figure to count as quiet."""
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _IDLE = (3, 4)
@@ -16,14 +16,14 @@ _IDLE = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """In seconds of CPU, and bytes."""
+    """CPU time in seconds, memory in bytes."""
 
     cpu: float
     memory: int
 
 
 def usage(process: int) -> Usage:
-    """Of a process and all that it has started."""
+    """Return the usage of a process and its children."""
     cpu = memory = 0
     for number in _family(process):
         try:
@@ -36,13 +36,13 @@ def usage(process: int) -> Usage:
 
 
 def busy() -> float:
-    """Seconds that all cores together have worked, for whomever."""
+    """Return the CPU time of all cores and all processes in seconds."""
     times = [int(part) for part in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
     return sum(time for place, time in enumerate(times) if place not in _IDLE) / _TICK
 
 
 def wait_until_quiet(seconds: float) -> bool:
-    """Gives up after so long."""
+    """Wait until the machine is quiet, or until the timeout."""
     end = monotonic() + seconds
     told = False
     while True:
@@ -55,7 +55,7 @@ def wait_until_quiet(seconds: float) -> bool:
             return False
         if not told:
             told = True
-            print(f"waiting for a quiet machine: others use {share:.0%} of it", file=sys.stderr, flush=True)
+            print(f"waiting for a quiet machine: other processes use {share:.0%} of it", file=sys.stderr, flush=True)
 
 
 def _family(process: int) -> Iterable[int]:

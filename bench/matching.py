@@ -1,4 +1,4 @@
-"""What finding the right rule takes when there are many on one path."""
+"""The cost of finding the matching rule among many on the same path."""
 
 import asyncio
 import tempfile
@@ -28,7 +28,7 @@ _RULE = """\
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """One with `count` rules on one path; the request fits the last of them."""
+    """Return a bank with `count` rules on one path. The request matches the last one."""
 
     count: int
     engine: Engine
@@ -37,7 +37,7 @@ class Bank:
     sent: dict[RequestPart, tuple[str, ...]]
 
     def look(self) -> str:
-        """What the engine does to find the rule, and nothing else."""
+        """Find the rule like the engine does, without other work."""
 
         def values(parameters: Parameters) -> Values:
             return lambda place: self.sent.get(place, ())
@@ -51,7 +51,10 @@ class Bank:
 
 @contextmanager
 def bank(count: int) -> Iterator[Bank]:
-    """Half of the rules differ by a header, half by a member of the body; a layer each, or they would be ambiguous."""
+    """Return rules of which half differ by a header and half by a member of the body.
+
+    Each is in its own layer, because otherwise they would be ambiguous.
+    """
     with tempfile.TemporaryDirectory() as directory:
         layers = []
         for part, name in (("headers", "X-Case"), ("body", "/case")):
@@ -76,7 +79,7 @@ def bank(count: int) -> Iterator[Bank]:
 
 
 def rows(counts: tuple[int, ...], rounds: int, calls: int) -> list[Row]:
-    """Round after round each bank once, so that a busy moment of the machine does not hit one alone."""
+    """Measure the banks in turn, so that a busy moment of the machine does not affect only one of them."""
     with ExitStack() as stack:
         banks = [stack.enter_context(bank(count)) for count in counts]
         alone = dict.fromkeys(counts, float("inf"))

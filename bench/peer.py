@@ -1,4 +1,4 @@
-"""The sandbox and its peers, each as quick as it can be set, on one core."""
+"""The sandbox and its peers, each with its fastest settings on one core."""
 
 import json
 import os
@@ -28,10 +28,10 @@ import xs2a_sandbox
 
 PEERS = HERE / "peers"
 PATIENCE = 60.0
-"""Seconds until a peer has to answer."""
+"""Seconds within which a peer must answer."""
 CORE, GENERATORS_CORE = 0, 1
 
-DIRECT = ("W1", "W2", "W3", "W4")
+DIRECT = ("W1", "W2", "W3", "W4", "W5")
 PROXY = ("P1", "P2", "P3")
 OWN = ("H1", "H2")
 
@@ -41,7 +41,7 @@ _JAVA = ("java", "-Xms1g", "-Xmx1g", "-XX:+UseSerialGC")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a peer finds what it needs, and the port it is to listen on."""
+    """The files that a peer needs, and the port on which it listens."""
 
     directory: Path
     confdir: Path
@@ -53,14 +53,14 @@ class Place:
         return self.confdir / "mitmproxy-ca-cert.pem"
 
     def ca_key(self) -> Path:
-        """The key of the CA alone, in PKCS 8."""
+        """Return only the key of the CA, in PKCS 8."""
         file = self.directory / "ca-key.pem"
         encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
         file.write_bytes(self._key().private_bytes(encoding, form, serialization.NoEncryption()))
         return file
 
     def ca_store(self) -> Path:
-        """The CA in PKCS 12, for Java."""
+        """Return the CA in PKCS 12, for Java."""
         file = self.directory / "ca.p12"
         hidden = serialization.BestAvailableEncryption(_SECRET.encode())
         certificate = load_pem_x509_certificate(self.ca.read_bytes())
@@ -79,12 +79,12 @@ class Peer:
     configuration: str
     workloads: Sequence[str]
     command: Callable[[Place], Sequence[str]]
-    """For `servers.py`, where that starts it."""
+    """The argument for `servers.py`, if it starts the server."""
     is_served: bool = False
     warm: float = 0.5
     """Seconds of load on each workload before the first figure."""
     missing: str = ""
-    """Why there are no figures of it here."""
+    """The reason why this peer has no figures here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Running:
         return self.ports["proxy" if workload in PROXY else "direct"]
 
     def rest(self) -> None:
-        """Who is not measured does nothing meanwhile."""
+        """Let a server that is not measured do nothing meanwhile."""
         os.killpg(self.process, signal.SIGSTOP)
 
     def wake(self) -> None:
@@ -110,7 +110,7 @@ def peers(work: Work, directory: Path) -> list[Peer]:
 
 @contextmanager
 def started(peer: Peer, work: Work, confdir: Path, directory: Path) -> Iterator[Running]:
-    """Listens, and rests."""
+    """Start the server, wait until it listens, and pause it."""
     with (
         _served(peer, work, confdir, directory)
         if peer.is_served
@@ -161,7 +161,7 @@ def _process(peer: Peer, work: Work, confdir: Path, directory: Path) -> Iterator
 
 
 def _await(peer: Peer, place: Place, process: "subprocess.Popen[bytes]") -> None:
-    """Until it answers W1, or at least listens, where that is asked of proxies only."""
+    """Wait until it answers W1, or only until it listens if it is just a proxy."""
     end = monotonic() + PATIENCE
     consent = place.work.told["consent"]
     while True:
@@ -221,7 +221,7 @@ def _others() -> list[Peer]:
         Peer(
             "mockttp",
             _npm(mockttp),
-            "Node, `recordTraffic: false`; the four rules of the workloads alone, two of them callbacks",
+            "Node, `recordTraffic: false`; only the rules of the workloads, some of them callbacks",
             (*DIRECT, *PROXY),
             lambda place: [
                 "node", str(PEERS / "mockttp.js"), str(place.port), str(place.directory / "workload.json"),
@@ -233,9 +233,9 @@ def _others() -> list[Peer]:
         Peer(
             "WireMock",
             _npm(wiremock),
-            "standalone, 1 GB of heap, serial collector, no journal, no request log, no gzip, never chunked; the four "
-            "stubs of the workloads alone; W3 is a template with a fresh id, nothing is checked or kept, and W4 reads "
-            "any id",
+            "standalone, 1 GB of heap, serial collector, no journal, no request log, no gzip, never chunked; only "
+            "the stubs of the workloads; W3 is a template with a fresh id, nothing is checked or kept, and W4 and W5 "
+            "read any id",
             (*DIRECT, *PROXY),
             lambda place: _wiremock(place, wiremock_jar),
             warm=8.0,
@@ -244,8 +244,8 @@ def _others() -> list[Peer]:
         Peer(
             "MockServer",
             _npm(mockserver),
-            "1 GB of heap, serial collector, log off; the four expectations of the workloads alone; W3 is a template "
-            "with a fresh id, nothing is checked or kept, and W4 reads any id",
+            "1 GB of heap, serial collector, log off; only the expectations of the workloads; W3 is a template "
+            "with a fresh id, nothing is checked or kept, and W4 and W5 read any id",
             (*DIRECT, *PROXY),
             lambda place: _mockserver(place, mockserver_jar),
             warm=8.0,
@@ -288,7 +288,8 @@ def _others() -> list[Peer]:
 def _wiremock(place: Place, jar: Path | None) -> list[str]:
     told = place.work.told
     headers = {"Content-Type": "application/json"}
-    consent, listed, payment = told["consent"], told["list"], told["payment"]
+    consent, listed, payment, walk = told["consent"], told["list"], told["payment"], told["journey"]
+    some_consent = {"Consent-ID": {"matches": ".+"}}
     templated = {"status": 200, "headers": headers, "transformers": ["response-template"]}
     mappings = [
         {
@@ -312,6 +313,32 @@ def _wiremock(place: Place, jar: Path | None) -> list[str]:
             "request": {"method": "GET", "urlPathPattern": f"{payment['path']}/[^/]+"},
             "response": {"status": 200, "headers": headers, "body": told["read"]["body"]},
         },
+        {
+            "request": {"method": "POST", "urlPath": "/v1/consents"},
+            "response": {**templated, "body": _with_id(walk["consent"], "{{randomValue type='UUID'}}")},
+        },
+        {
+            "request": {"method": "GET", "urlPathPattern": "/v1/consents/[^/]+/status"},
+            "response": {"status": 200, "headers": headers, "body": walk["consentStatus"]},
+            "priority": 10,
+        },
+        {
+            "request": {"method": "GET", "urlPath": "/v1/accounts", "headers": some_consent},
+            "response": {"status": 200, "headers": headers, "body": walk["accounts"]},
+        },
+        {
+            "request": {"method": "GET", "urlPath": listed["path"], "headers": some_consent},
+            "response": {"status": 200, "headers": headers, "body": listed["body"]},
+            "priority": 10,
+        },
+        {
+            "request": {"method": "GET", "urlPathPattern": f"{payment['path']}/[^/]+/status"},
+            "response": {"status": 200, "headers": headers, "body": walk["paymentStatus"]},
+        },
+        {
+            "request": {"method": "DELETE", "urlPathPattern": f"{payment['path']}/[^/]+"},
+            "response": {"status": 204},
+        },
     ]
     folder = place.directory / "mappings"
     folder.mkdir()
@@ -328,8 +355,12 @@ def _wiremock(place: Place, jar: Path | None) -> list[str]:
 def _mockserver(place: Place, jar: Path | None) -> list[str]:
     told = place.work.told
     headers = {"Content-Type": ["application/json"]}
-    consent, listed, payment = told["consent"], told["list"], told["payment"]
-    with_fresh_id = {"statusCode": 200, "headers": headers, "body": _with_id(payment["body"], "{{ uuid }}")}
+    consent, listed, payment, walk = told["consent"], told["list"], told["payment"], told["journey"]
+    some_consent = {"Consent-ID": [".+"]}
+
+    def with_fresh_id(body: str) -> str:
+        return json.dumps({"statusCode": 200, "headers": headers, "body": _with_id(body, "{{ uuid }}")})
+
     always = {"unlimited": True}
     expectations = [
         {
@@ -349,12 +380,42 @@ def _mockserver(place: Place, jar: Path | None) -> list[str]:
         },
         {
             "httpRequest": {"method": "POST", "path": payment["path"]},
-            "httpResponseTemplate": {"templateType": "MUSTACHE", "template": json.dumps(with_fresh_id)},
+            "httpResponseTemplate": {"templateType": "MUSTACHE", "template": with_fresh_id(payment["body"])},
             "times": always,
         },
         {
-            "httpRequest": {"method": "GET", "path": f"{payment['path']}/.*"},
+            "httpRequest": {"method": "GET", "path": f"{payment['path']}/[^/]+"},
             "httpResponse": {"statusCode": 200, "headers": headers, "body": told["read"]["body"]},
+            "times": always,
+        },
+        {
+            "httpRequest": {"method": "POST", "path": "/v1/consents"},
+            "httpResponseTemplate": {"templateType": "MUSTACHE", "template": with_fresh_id(walk["consent"])},
+            "times": always,
+        },
+        {
+            "httpRequest": {"method": "GET", "path": "/v1/consents/[^/]+/status"},
+            "httpResponse": {"statusCode": 200, "headers": headers, "body": walk["consentStatus"]},
+            "times": always,
+        },
+        {
+            "httpRequest": {"method": "GET", "path": "/v1/accounts", "headers": some_consent},
+            "httpResponse": {"statusCode": 200, "headers": headers, "body": walk["accounts"]},
+            "times": always,
+        },
+        {
+            "httpRequest": {"method": "GET", "path": listed["path"], "headers": some_consent},
+            "httpResponse": {"statusCode": 200, "headers": headers, "body": listed["body"]},
+            "times": always,
+        },
+        {
+            "httpRequest": {"method": "GET", "path": f"{payment['path']}/[^/]+/status"},
+            "httpResponse": {"statusCode": 200, "headers": headers, "body": walk["paymentStatus"]},
+            "times": always,
+        },
+        {
+            "httpRequest": {"method": "DELETE", "path": f"{payment['path']}/[^/]+"},
+            "httpResponse": {"statusCode": 204},
             "times": always,
         },
     ]
@@ -374,7 +435,7 @@ def _mockserver(place: Place, jar: Path | None) -> list[str]:
 
 
 def _with_id(body: str, template: str) -> str:
-    """A fresh id where it counts, and the same ever again in the links: it is quicker."""
+    """Return an answer with a new id where it matters, and the same id in links, which is faster."""
     return body.replace("{id}", template, 1).replace("{id}", CONSENT)
 
 

@@ -1,4 +1,4 @@
-"""What `make bench-peers` found, as a page."""
+"""The page with the results of `make bench-peers`."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ OURS = "xs2a-sandbox"
 LIMIT = "limit: granian"
 BEGIN, END = "<!-- make bench-peers writes this table -->", "<!-- the end of the table -->"
 SATURATED = 0.9
-"""The share of its core above which the generator has not kept up, where the server used less of its own."""
+"""Share of its core above which the generator was the bottleneck, if the server used less of its own core."""
 
 
 def version() -> str:
@@ -36,18 +36,19 @@ def page(peers: Sequence[Any], figures: Mapping[str, Mapping[str, Any]], history
 
     return "\n".join(
         [
-            "# The sandbox beside its peers",
+            "# The sandbox and its peers",
             "",
-            "Written by `make bench-peers`. What the figures mean: [How fast](../docs/how-fast.md).",
+            "Written by `make bench-peers`. The page [How fast](../docs/how-fast.md) explains the figures.",
             "",
             f"- {date.today().isoformat()}, {took}; Python {platform.python_version()}, {_processor()}, "
             f"{os.cpu_count()} cores, {platform.system()} {platform.release()}",
-            "- the server on one core, the load generator (`bench/load.py`) on another, 16 kept connections, loopback; "
-            "medians of interleaved rounds",
-            "- a rate with `≥`: the server had time left, so the generator was the bottleneck, and the CPU time tells "
-            f"more; with `~`: others used more than {QUIET:.0%} of the machine meanwhile, also in the repetitions",
+            "- the server on one core, the load generator (`bench/load.py`) on another, 16 persistent connections, "
+            "loopback; medians of interleaved rounds",
+            "- a rate with `≥`: the server had time left, so the generator was the bottleneck, and the CPU time is "
+            f"more meaningful; with `~`: other processes used more than {QUIET:.0%} of the machine, "
+            "also in repetitions",
             *(
-                [f"- **The machine was not quiet** for {', '.join(noisy)}: only ratios and CPU times say something."]
+                [f"- **The machine was not quiet** for {', '.join(noisy)}: only ratios and CPU times are meaningful."]
                 if noisy
                 else []
             ),
@@ -62,19 +63,19 @@ def page(peers: Sequence[Any], figures: Mapping[str, Mapping[str, Any]], history
             "",
             *table(lambda one: f"{one.cpu:.0f}"),
             "",
-            "## Times to the answer, p50 / p99, ms",
+            "## Response times, p50 / p99, ms",
             "",
             *table(lambda one: f"{one.p50:.1f} / {one.p99:.1f}"),
             "",
-            f"## {OURS} is so many times as quick",
+            f"## How many times faster {OURS} is",
             "",
-            "By rate, and in brackets by CPU for one request.",
+            "By rate; in brackets by CPU time for one request.",
             "",
             *_ratios(figures, names),
             "",
             "## Memory at the end",
             "",
-            "With all that W3 and W4 have left, where it is kept.",
+            "After W3 to W5, including their stored data.",
             "",
             *_table(
                 [
@@ -83,7 +84,7 @@ def page(peers: Sequence[Any], figures: Mapping[str, Mapping[str, Any]], history
                 ]
             ),
             "",
-            "## Who is measured",
+            "## Measured servers",
             "",
             *_table(
                 [
@@ -94,8 +95,8 @@ def page(peers: Sequence[Any], figures: Mapping[str, Mapping[str, Any]], history
             "",
             "## Releases",
             "",
-            "The last runs: our rate by mockttp's and, in brackets, the limit's CPU time by ours. All figures are in "
-            "`peers.jsonl`.",
+            "The last runs: our rate divided by mockttp's; in brackets the limit's CPU time divided by "
+            "ours. All figures are in `peers.jsonl`.",
             "",
             *_releases(history, [workload.name for workload in WORKLOADS]),
             "",
@@ -104,7 +105,7 @@ def page(peers: Sequence[Any], figures: Mapping[str, Mapping[str, Any]], history
 
 
 def with_table(text: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text with the rates where they belong."""
+    """Return the text with the rates filled in."""
     day = f"{date.today().isoformat()}, {_processor()}; requests per second, the server on one core:"
     lines = [day, "", *rates_table(figures)]
     before, _, rest = text.partition(BEGIN)
@@ -112,8 +113,9 @@ def with_table(text: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def rates_table(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The rates of the workloads that all are asked for."""
-    return _table(_rates(figures, [workload.name for workload in WORKLOADS]))
+    """Return the rates of the workloads that all servers have. An earlier run may lack a new workload."""
+    measured = {name for own in figures.values() for name in own}
+    return _table(_rates(figures, [workload.name for workload in WORKLOADS if workload.name in measured]))
 
 
 def _rates(figures: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""How cost grows, as a drawing."""
+"""A chart of how cost grows."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from table import Row
 
 
 def growth(rows: Sequence[Row]) -> str:
-    """An SVG, without scripts and fonts of other hosts: each cost as a multiple of what it is with the fewest."""
+    """Return an SVG without scripts and external fonts. Each cost is a multiple of the one with the smallest count."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         if row.point:
@@ -31,5 +31,5 @@ def growth(rows: Sequence[Row]) -> str:
     )
     for name, points in lines.items():
         chart.add(name, [(log10(count), round(cost / points[0][1], 3)) for count, cost in points])
-    # A drawing needs none of the script that pygal's own page would read.
+    # The chart does not need the script of pygal's own pages.
     return re.sub("<script.*?</script>", "", str(chart.render(is_unicode=True)), flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""The process as a whole: how soon it answers, and whether it grows."""
+"""Start-up time and memory of the whole process."""
 
 import http.client
 import socket
@@ -20,12 +20,12 @@ from xs2a_sandbox.http import Request
 MOST_SECONDS = 0.8
 MOST_GROWTH = 1.05
 MOST_RESIDENT, MOST_WITH_MITMPROXY = 90.0, 130.0
-"""MB, after the first answer, and once something has needed mitmproxy."""
+"""MB after the first answer, and after mitmproxy has been loaded."""
 PORTS = ("--port", "0", "--proxy-port", "0", "--tls-port", "0")
 
 
 def start_up(confdir: Path, request: Request, times: int) -> list[Row]:
-    """From the command to the first answer of the direct door; the CA is there already."""
+    """Measure the time from the command to the first answer of the direct door. The CA already exists."""
     found = [_first_answer(confdir, request) for _ in range(times)]
     middle = median(found)
     against = f"{MOST_SECONDS} s; best {min(found):.2f} s"
@@ -60,7 +60,7 @@ def _first_answer(confdir: Path, request: Request) -> float:
 
 
 def resident(confdir: Path, request: Request) -> list[Row]:
-    """Of `serve` as a user runs it, after its first answer, and after a client that speaks HTTP/2."""
+    """Measure the memory of `serve` after its first answer, and after a client with HTTP/2."""
     arguments = ["serve", *PORTS, "--state", "memory:", "--confdir", str(confdir)]
     with server("command", *arguments, directory=confdir) as running:
         running.under(load(request, "plain", running.ports["direct"], confdir, requests=1))
@@ -86,7 +86,7 @@ def resident(confdir: Path, request: Request) -> list[Row]:
 
 
 def _speak_http2(port: int) -> None:
-    """Shakes hands in a tunnel, which mitmproxy alone does for HTTP/2."""
+    """Complete a TLS handshake in a tunnel. For HTTP/2 only mitmproxy does this."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
@@ -100,7 +100,7 @@ def _speak_http2(port: int) -> None:
 
 
 def memory(confdir: Path, request: Request, early: int, late: int) -> list[Row]:
-    """Of `serve` as a user runs it, after `early` and after `late` requests through the proxy door."""
+    """Measure the memory of `serve` after `early` and after `late` requests through the proxy door."""
     arguments = ["serve", *PORTS, "--state", "memory:", "--confdir", str(confdir)]
     with server("command", *arguments, directory=confdir) as running:
         sizes = []

@@ -1,7 +1,7 @@
-"""Measures what was promised of speed, start-up and memory: `make bench`.
+"""Measure speed, start-up time and memory against the budgets: `make bench`.
 
-Every figure stands against another one of the same run, so that the machine does not matter. `--quick` shows in
-seconds that all of it works; its figures mean nothing.
+Every figure is relative to another one of the same run, so the machine does not matter. `--quick` checks in seconds
+that everything works; its figures mean nothing.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from xs2a_sandbox.http import Request
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is done: the best of `rounds`; `calls` in process, `requests` through a door."""
+    """The amount of work: `calls` in process, `requests` through a door, and the best of `rounds`."""
 
     rounds: int = 5
     calls: int = 500
@@ -108,7 +108,7 @@ def _say(what: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="see whether it works")
+    parser.add_argument("--quick", action="store_true", help="check that everything works")
     parser.add_argument("--memory-requests", type=int, metavar="N", help="instead of 200,000")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results.md"), help="the file to write")
     chosen = parser.parse_args()

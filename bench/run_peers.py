@@ -1,8 +1,8 @@
-"""Measures the sandbox beside its peers: `make bench-peers`.
+"""Benchmark the sandbox against its peers: `make bench-peers`.
 
-The server has one core, the load generator (`load.py`) the other. All servers are started, and those that are not
-measured are stopped meanwhile; each workload is asked of one after the other, and all of that three times. `--quick`
-shows in a minute that all of it works; its figures mean nothing and are not written.
+The server has one core, the load generator (`load.py`) the other one. All servers are started, and paused while they
+are not measured. Each workload is sent to one server after the other, three times. `--quick` checks in a minute that
+everything works; its figures mean nothing and are not written.
 """
 
 import argparse
@@ -27,23 +27,23 @@ from workloads import OWN, WORKLOADS, Work
 from xs2a_sandbox.doors.proxy import ensure_ca
 
 REPEATS = 2
-"""How often a noisy figure is taken again."""
+"""Maximum number of repetitions of a noisy figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     rate: float
     cpu: float
-    """µs of the server's for one answer."""
+    """µs of the server for one answer."""
     p50: float
     p99: float
     server: float
-    """The share of its core that the server used."""
+    """Share of its core that the server used."""
     generator: float
     others: float
-    """The share of all cores that others used."""
+    """Share of all cores that other processes used."""
     memory: float
-    """MiB, afterwards."""
+    """Memory in MiB, afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Scale:
     rounds: int = 3
     seconds: float = 2.0
     warm: float = 1.0
-    """Times what a peer needs."""
+    """Multiple of what a peer needs."""
     patience: float = 180.0
-    """Seconds that it may cost in all to wait for a quiet machine, and to take figures again."""
+    """Total seconds for waiting for a quiet machine and for repeating figures."""
 
 
 QUICK = Scale(rounds=1, seconds=0.3, warm=0.1, patience=0.0)
@@ -68,11 +68,11 @@ class Patience:
 
 
 _USUAL = 1.0
-"""Seconds around each figure that are not for the noise."""
+"""Seconds before and after each figure that do not count as noise."""
 
 
 def measured(running: Running, workload: str, work: Work, ca_file: str, scale: Scale, patience: Patience) -> Figure:
-    """The quietest of some tries, the first quiet one at once."""
+    """Return the quietest of several tries. The first quiet one is returned at once."""
     began = perf_counter()
     tries = []
     for _ in range(1 + REPEATS):
@@ -159,7 +159,7 @@ def run(scale: Scale, only: str) -> tuple[list[Peer], dict[str, dict[str, list[F
 
 
 def _middle(figures: list[Figure]) -> Figure:
-    """The median of each."""
+    """Return the median of each."""
     rows = [asdict(figure) for figure in figures]
     return Figure(**{name: median(row[name] for row in rows) for name in rows[0]})
 
@@ -170,15 +170,15 @@ def _say(what: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="see whether it works")
+    parser.add_argument("--quick", action="store_true", help="check that everything works")
     parser.add_argument(
-        "--only", default="", metavar="NAME", help="the peers whose names hold this; nothing is written"
+        "--only", default="", metavar="NAME", help="only peers whose names contain this; nothing is written"
     )
     parser.add_argument("--out", type=Path, default=HERE / "peers.md", help="the page to write")
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs/how-fast.md", help="the page with the table")
-    parser.add_argument("--history", type=Path, default=HERE / "peers.jsonl", help="the file that keeps the figures")
+    parser.add_argument("--history", type=Path, default=HERE / "peers.jsonl", help="the file with the figures")
     chosen = parser.parse_args()
-    # So that the servers end with it.
+    # The servers end with this process.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     began = perf_counter()
     them, rounds = run(QUICK if chosen.quick else Scale(), chosen.only)

@@ -1,4 +1,4 @@
-"""A server process to be measured, and the load on it."""
+"""A server process for measurements, and the load on it."""
 
 import json
 import os
@@ -17,20 +17,20 @@ from load import Load, Outcome
 
 HERE = Path(__file__).parent
 PATIENCE = 60.0
-"""Seconds until a server has to listen."""
+"""Seconds within which a server must listen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     rate: float
-    """Requests answered per second."""
+    """Answers per second."""
     cpu: float
-    """µs of the server's CPU for one of them."""
+    """CPU time of the server for one answer in µs."""
     outcome: Outcome
 
 
 class Server:
-    """A process that has been started; it may take a while until it listens."""
+    """A started process, which may not be listening yet."""
 
     def __init__(self, process: "subprocess.Popen[str]", reports: int, output: Path | None) -> None:
         self._process = process
@@ -39,12 +39,12 @@ class Server:
 
     @cached_property
     def ports(self) -> dict[str, int]:
-        """By door: proxy, tls, direct. Waits until it listens."""
+        """Wait until it is listening. Return the ports by door: proxy, tls, direct."""
         return _announced(self._output, self._process) if self._output else self.next_report()
 
     @property
     def number(self) -> int:
-        """Of the process."""
+        """The id of the process."""
         return self._process.pid
 
     def close(self) -> None:
@@ -53,12 +53,12 @@ class Server:
     def next_report(self) -> dict[str, Any]:
         line = self._reports.readline()
         if not line:
-            raise ChildProcessError("the server to be measured has ended")
+            raise ChildProcessError("the measured server has ended")
         found: dict[str, Any] = json.loads(line)
         return found
 
     def usage(self) -> dict[str, Any]:
-        """CPU in seconds and resident memory in bytes, so far."""
+        """Return CPU time in seconds and resident memory in bytes so far."""
         if self._process.stdin:
             self._process.stdin.write("\n")
             self._process.stdin.flush()
@@ -74,7 +74,10 @@ class Server:
 
 @contextmanager
 def generator(load: Load, core: int | None = None) -> Iterator[Callable[[], Outcome]]:
-    """Is connected, and begins when it is called; its connections stay open until the end of the block."""
+    """Yield a function that starts the load when the generator is connected.
+
+    Its connections stay open until the end of the block.
+    """
     with subprocess.Popen(
         [sys.executable, str(HERE / "load.py"), json.dumps(asdict(load))],
         stdin=subprocess.PIPE,
@@ -90,14 +93,14 @@ def generator(load: Load, core: int | None = None) -> Iterator[Callable[[], Outc
         def begin() -> Outcome:
             told.write("\n")
             if not (line := heard.readline()):
-                raise ChildProcessError("the load generator failed, it says why above")
+                raise ChildProcessError("the load generator failed; the reason is above")
             return Outcome(**json.loads(line))
 
         yield begin
 
 
 def on_core(core: int | None) -> Callable[[], None] | None:
-    """Keeps a process that is started to one core; None lets it have all."""
+    """Pin a started process to one core. None allows all cores."""
     return None if core is None else lambda: os.sched_setaffinity(0, {core})
 
 
@@ -105,7 +108,9 @@ def on_core(core: int | None) -> Callable[[], None] | None:
 def server(
     kind: str, *arguments: str, constant: str = "", directory: Path, core: int | None = None
 ) -> Iterator[Server]:
-    """One of `servers.KINDS`, or `command` with the arguments of xs2a-sandbox; run in `directory`, ended afterwards."""
+    """Run one of `servers.KINDS`, or `command` with arguments of xs2a-sandbox, in `directory` until the end of
+    the block.
+    """
     mine, theirs = os.pipe()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XS2A_SANDBOX_")}
     environment |= {"REPORTS": str(theirs)} | ({"CONSTANT": constant} if constant else {})
@@ -135,7 +140,7 @@ def server(
 
 
 def _announced(output: Path, process: "subprocess.Popen[str]") -> dict[str, int]:
-    """The ports that `serve` says it has."""
+    """Return the ports that `serve` prints."""
     end = monotonic() + PATIENCE
     while not (found := re.search(r"^proxy +\S+:(\d+)\nbase URL +\S+:(\d+)\n", output.read_text(), re.MULTILINE)):
         if process.poll() is not None or monotonic() > end:

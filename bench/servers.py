@@ -1,7 +1,7 @@
-"""The servers that are measured, each a process of its own.
+"""The measured servers, each in a separate process.
 
-`python bench/servers.py KIND …` tells on descriptor REPORTS which ports it has, then, for every line on its standard
-input, what it has used so far.
+`python bench/servers.py KIND …` writes its ports to the descriptor REPORTS, and after each line on standard input the
+resources that it has used so far.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from typing import Any
 Kind = Callable[..., Awaitable[None]]
 
 CONSTANT = json.loads(os.environ.get("CONSTANT", '{"headers": [], "body": ""}'))
-"""What a server without an engine answers."""
+"""The answer of servers without an engine."""
 BODY: bytes = CONSTANT["body"].encode()
 HEADERS: tuple[tuple[str, str], ...] = tuple((name, value) for name, value in CONSTANT["headers"])
 
@@ -32,12 +32,12 @@ def report(**values: Any) -> None:
 
 
 def usage() -> dict[str, float]:
-    """CPU in seconds, resident memory in bytes."""
+    """Return CPU time in seconds and resident memory in bytes."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     try:
         resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        # Elsewhere only the peak is to be had, which does not grow either when memory is flat.
+        # On other systems only the peak is available. It does not grow either if memory use is constant.
         resident = used.ru_maxrss
     return {"cpu": used.ru_utime + used.ru_stime, "memory": resident}
 
@@ -45,12 +45,12 @@ def usage() -> dict[str, float]:
 def answer_questions() -> None:
     for _ in sys.stdin:
         report(**usage())
-    # Nobody measures any more.
+    # The measurement has ended.
     os._exit(0)
 
 
 async def bare(confdir: str) -> None:
-    """The smallest master mitmproxy can have, none of our code in it."""
+    """Run the smallest possible master of mitmproxy without code of the sandbox."""
     from mitmproxy import http, master, options
     from mitmproxy.addons import block, core, next_layer, proxyserver, tlsconfig
 
@@ -72,12 +72,12 @@ async def bare(confdir: str) -> None:
 
 
 def tell_nobody(_: Any, response: Any, *__: Any) -> Any:
-    """Stands for a log that nobody keeps, and a bank without words of its own."""
+    """Return the response unchanged: no log, and no bank with its own wording."""
     return response
 
 
 async def constant(confdir: str) -> None:
-    """Our proxy doors with nothing behind them."""
+    """Run the sandbox's proxy doors without an engine."""
     from xs2a_sandbox.config.limits import USUAL
     from xs2a_sandbox.doors.connections import Connections
     from xs2a_sandbox.doors.proxy import ProxyDoors
@@ -99,13 +99,13 @@ async def constant(confdir: str) -> None:
         connections=Connections(USUAL),
     )
     await doors.start()
-    gc.freeze()  # as the command does: what is compared is the engine
+    gc.freeze()  # like the command, because the engine is compared
     report(proxy=doors.proxy_port, tls=doors.tls_port)
     await asyncio.Event().wait()
 
 
 async def httptools(confdir: str) -> None:
-    """The smallest protocol that httptools can have, none of our code in it."""
+    """Run the smallest possible protocol with httptools, without code of the sandbox."""
     from httptools import HttpRequestParser
 
     fields = [f"{name}: {value}\r\n" for name, value in (*HEADERS, ("Content-Length", str(len(BODY))))]
@@ -127,12 +127,12 @@ async def httptools(confdir: str) -> None:
 
 
 async def sandbox(confdir: str, state: str = "memory:", *cassettes: str) -> None:
-    """All doors and the engine, without a log."""
+    """Run all doors with the engine, without a log."""
     from xs2a_sandbox.config import Settings
     from xs2a_sandbox.doors.serving import Addresses, serve
 
     def ready(found: Addresses) -> None:
-        gc.freeze()  # as the command does
+        gc.freeze()  # like the command
         ports = {name: int(str(getattr(found, name)).rpartition(":")[2]) for name in ("proxy", "direct", "tls")}
         report(**ports)
 
@@ -144,7 +144,7 @@ async def sandbox(confdir: str, state: str = "memory:", *cassettes: str) -> None
 
 
 def command(*arguments: str) -> None:
-    """`xs2a-sandbox …` as a user runs it; its ports stand in what it says."""
+    """Run `xs2a-sandbox …` like a user does, and print its ports."""
     from xs2a_sandbox.cli.main import main
 
     sys.argv = ["xs2a-sandbox", *arguments]

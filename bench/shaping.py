@@ -1,4 +1,4 @@
-"""What shapes cost in a long list, against entries that the bank keeps as the dialect says them."""
+"""The cost of shapes in a long list, compared with entries that are stored in the format of the dialect."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.http import to_json
 
 MOST = 1.0
-"""Of the time that the same list takes whose entries are kept as they are said, with `nulls: fill`."""
+"""Maximum ratio to the time of the same list with entries in the format of the dialect and `nulls: fill`."""
 LEAST_FASTER = 1.5
-"""Times that `each` and `give` take of it."""
+"""Minimum ratio of the time of `each` and `give`."""
 
 _MEMBERS = {
     "transactionId": "id",
@@ -47,11 +47,11 @@ _MEMBERS = {
     "bankTransactionCode": "code",
     "_links": None,
 }
-"""The members of an entry as the dialect xs2a-1.84 says it, and where the bank has them."""
+"""Members of an entry as in the dialect xs2a-1.84, with their names in the bank."""
 
 
 def rows(counts: Sequence[int], rounds: int) -> list[Row]:
-    """The JSON of all entries, nulls included: shaped, and kept as they are said."""
+    """Return JSON of all entries with nulls: shaped, and stored in the format of the dialect."""
     schema = Schemas([bundled("schemas")])["transactions"]
     shapes = compile_shapes({"entry": _template("it")}, SHAPE_ROOTS, _mistaken)
     shape = compile_value({"each": "{{ result }}", "shape": "entry"}, RESULT_ROOTS, _mistaken)
@@ -93,7 +93,7 @@ def rows(counts: Sequence[int], rounds: int) -> list[Row]:
 
 
 def _least(ways: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
-    """The CPU time in seconds that each takes with its JSON, in turn."""
+    """Return the CPU time in seconds of each variant with its JSON, measured in turn."""
     least = [float("inf")] * len(ways)
     for _ in range(rounds):
         for number, way in enumerate(ways):

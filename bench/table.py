@@ -1,4 +1,4 @@
-"""The figures as a table, and what was promised of them."""
+"""The figures and their budgets as a table."""
 
 import platform
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What something costs, in µs, where there are `count` of what `line` names."""
+    """A cost in µs if there are `count` of the things that `line` names."""
 
     line: str
     count: int
@@ -18,10 +18,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure. `ratio` is what it is to the reference of the same run; `limit` what was promised of that.
+    """One figure. `ratio` compares it with the reference of the same run; `limit` is the budget for the ratio.
 
-    A promise is either a least ratio (rates) or a greatest (costs). `point` is the figure's place in the plot of how
-    cost grows.
+    For rates a budget is a minimum, for costs a maximum. `point` is the figure's place in the chart of growing
+    cost.
     """
 
     what: str
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """None where nothing was promised."""
+        """Return None if there is no budget."""
         if self.ratio is None or not self.budget:
             return None
         return self.ratio >= self.least if self.least is not None else self.ratio <= (self.greatest or 0)
@@ -73,7 +73,7 @@ def as_markdown(rows: Sequence[Row], reference: float, note: str) -> str:
             f"- Python {platform.python_version()}, mitmproxy {version('mitmproxy')}, {platform.system()} "
             f"{platform.machine()}",
             f"- `json.loads` of a 12 kB transaction list takes {reference:.0f} µs here; budgets in µs are for a "
-            "machine where it takes 60 µs, and scaled by that",
+            "machine where it takes 60 µs, and are scaled accordingly",
             "",
             *("| " + " | ".join(line) + " |" for line in lines),
             "",

@@ -1,4 +1,4 @@
-"""Each door with the engine behind it, against a server that does the same without an engine."""
+"""Each door with the engine, compared with an equivalent server without an engine."""
 
 import asyncio
 import json
@@ -18,12 +18,12 @@ from xs2a_sandbox.doors import door
 from xs2a_sandbox.http import Request, Response
 
 LEAST_RATE = 1.0
-"""Of the rate that mitmproxy alone has."""
+"""Minimum ratio to the rate of plain mitmproxy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A way in: `ours` is compared with `theirs`."""
+    """A way to the server. `ours` is compared with `theirs`."""
 
     what: str
     ours: str
@@ -49,7 +49,7 @@ NAMES = {
 
 
 def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
-    """The servers run side by side and are asked in turn, what is compared one after the other."""
+    """The servers run at the same time and get requests in turn, compared servers one after the other."""
     request, response = asyncio.run(_exchange())
     constant = json.dumps({"headers": door.frame_headers(response, "GET")[:-1], "body": response.body.decode()})
     with ExitStack() as stack:
@@ -58,7 +58,7 @@ def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
             for kind in ("bare", "constant", "httptools", "sandbox", "command")
         }
         for running in started.values():
-            # The wait for a port is part of no figure.
+            # Figures do not include waiting for a port.
             _ = running.ports
         results: dict[tuple[str, str, str], list[Measured]] = {}
         for _ in range(rounds):
@@ -73,7 +73,7 @@ def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
 
 
 def load(request: Request, how: str, port: int, confdir: Path, **scale: Any) -> Load:
-    """`scale` says how much of it: see `Load`."""
+    """`scale` is the amount of work, see `Load`."""
     encrypted = how in ("tunnel", "tls")
     return Load(
         port=port,
@@ -85,7 +85,7 @@ def load(request: Request, how: str, port: int, confdir: Path, **scale: Any) -> 
 
 
 async def _exchange() -> tuple[Request, Response]:
-    """A consent-status read, and the engine's answer."""
+    """Return a read of a consent's status, and the engine's answer."""
     with engine() as bank:
         request = requests(bank)["consent status"]
         return request, await answered(bank, request)
@@ -99,9 +99,9 @@ def _arguments(kind: str, confdir: Path) -> list[str]:
 
 
 def _table(measure: Measure, ours: list[Measured], theirs: list[Measured]) -> list[Row]:
-    """The best round of each, by rate and by cost; the ratio is the median of the rounds'.
+    """Return the best round of each by rate and by cost. The ratio is the median over the rounds.
 
-    A machine is quicker at one moment than at another: only what was measured side by side can be compared.
+    The speed of a machine changes, so only measurements from the same moment can be compared.
     """
     rate, their_rate = max(m.rate for m in ours), max(m.rate for m in theirs)
     cpu, their_cpu = min(m.cpu for m in ours), min(m.cpu for m in theirs)

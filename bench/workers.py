@@ -1,4 +1,4 @@
-"""What a request costs with two workers, and how they share the work."""
+"""The cost of a request with two workers, and how they share the work."""
 
 import json
 import os
@@ -15,15 +15,15 @@ from throughput import load
 from xs2a_sandbox.http import Request
 
 LEAST = 0.9
-"""Of the requests in a second of CPU that one worker answers."""
+"""Minimum ratio to the requests per CPU second that one worker answers."""
 MOST_SHARE = 0.6
-"""Of the requests, at the worker that has more of them."""
+"""Maximum share of the requests at the busier worker."""
 _JOURNALED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`least`: nothing is promised of writes to a file, which one process makes at a time."""
+    """`least` is not set for writes to a file, because only one process writes at a time."""
 
     what: str
     port: str
@@ -36,7 +36,7 @@ WRITES = Way("direct door, payment initiation", "direct", "plain", None)
 
 
 def rows(confdir: Path, read: Request, write: Request, rounds: int, count: int) -> list[Row]:
-    """One worker and two run side by side and are asked in turn; the best round of each."""
+    """Measure one worker and two in turn while both are running. Return the best round of each."""
     with ExitStack() as stack:
         started = {workers: stack.enter_context(_serve(confdir, workers)) for workers in (1, 2)}
         return [
@@ -84,18 +84,18 @@ def _measured(
 
 
 def _cost(running: Server, way: Way, request: Request, confdir: Path, count: int) -> float:
-    """µs of CPU for a request, of all processes together."""
+    """Return µs of CPU time for a request, of all processes together."""
     work = load(request, way.load, running.ports[way.port], confdir, requests=count)
     with generator(work) as begin:
         before = usage(running.number).cpu
         outcome = begin()
         used = usage(running.number).cpu - before
-        # A few requests take less than the system counts.
+        # A few requests take less than the system's resolution.
         return max(used, 1 / os.sysconf("SC_CLK_TCK")) / outcome.answers * 1e6
 
 
 def _last_numbers(confdir: Path, port: int) -> list[int]:
-    """The numbers of the last exchanges; the remainder of each tells which worker has answered."""
+    """Return the numbers of the last exchanges. The remainder of each shows which worker has answered."""
     token = (confdir / "admin-token").read_text().strip()
     url = f"http://127.0.0.1:{port}/_sandbox/journal?limit={_JOURNALED}"
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})

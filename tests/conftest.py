@@ -1,4 +1,4 @@
-"""What is slow beyond the tests that are marked: cases that take turns, and the many examples of hypothesis."""
+"""Select the slow tests: most cases of the tests that take turns, and many examples of Hypothesis."""
 
 import gc
 import os
@@ -25,14 +25,14 @@ from xs2a_sandbox.documents import Schemas, schema_files, yaml_reader
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem
 
-# No deadline: a machine that is busy with other tests is not what is tried.
+# No deadline, because the machine may be busy with other tests.
 settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile("quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Of several processes each tells of a test once, as nobody sees more: that takes as long as most tests do."""
+    """Let each worker send only the reports that matter. Sending all takes as long as most tests."""
     for worker in [
         one for _, one in config.pluginmanager.list_name_plugin() if type(one).__name__ == "WorkerInteractor"
     ]:
@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         def sendevent(name: str, tell: Any = tell, **said: Any) -> None:
             report = said.get("data", {}) if name == "testreport" else {}
             is_dull = report.get("when") in ("setup", "teardown") and report["outcome"] == "passed"
-            # What takes longer is in the table of --durations.
+            # Longer phases appear in the table of --durations.
             if name not in ("logstart", "logfinish") and not (is_dull and report["duration"] < 0.005):
                 tell(name, **said)
 
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """What is collected stays to the end: the garbage collector need not go through it, now or ever."""
+    """Exclude collected items from garbage collection, because they stay until the end."""
     gc.disable()
     try:
         return (yield)
@@ -60,13 +60,15 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests come first, or at the end all other processes wait for the one that has them."""
+    """Run the longest tests first. Otherwise the other processes wait at the end for the one that runs them."""
     items.sort(key=lambda item: "wide" not in item.path.parts)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
-    """Leaves slow cases out as soon as they are made: most are, and pytest goes through all items again and again."""
+    """Drop slow cases as soon as they are collected: most cases are slow, and pytest iterates over all items
+    repeatedly.
+    """
     made = yield
     if not isinstance(made, list):
         return made
@@ -86,12 +88,12 @@ def _nothing_is_written_into_the_checkout(pytestconfig: pytest.Config) -> Iterat
 
 @pytest.fixture(scope="session", autouse=True)
 def _bundled_testdata_is_read_once() -> Iterator[None]:
-    """It never changes, and reading it is most of the time that an engine takes to build."""
+    """They never change, and reading them takes most of the time for building an engine."""
     file, load = bundled("cassettes") / "testdata.yaml", testdata.load
     once = cache(lambda: load([file]))
 
-    def loaded(files: Sequence[Path]) -> TestData:
-        return once() if list(files) == [file] else load(files)
+    def loaded(files: Sequence[Path], *, is_sound: bool = False) -> TestData:
+        return once() if list(files) == [file] else load(files, is_sound=is_sound)
 
     testdata.load = loaded
     yield
@@ -100,7 +102,7 @@ def _bundled_testdata_is_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
-    """They never change either: else each engine that is built checks all schemas and compiles its dialect."""
+    """They never change either. Without this, each new engine checks all schemas and compiles its dialect."""
     schemas, check, read, parse = loading._schemas, schema_files.check, yaml_reader.read, reader.parse
     check_layers, lay_foundation = layers.check, layers._foundation
     bundled_schemas, root = Schemas([bundled("schemas")]), bundled("cassettes")
@@ -178,7 +180,7 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _public_authorities_are_read_once() -> Iterator[None]:
-    """httpx reads them for each client, which takes as long as some requests, and no test meets one of theirs."""
+    """httpx reads the public authorities for each client, which takes as long as some requests. No test needs them."""
     create = transports.create_ssl_context
     public = cache(lambda: create(trust_env=False))
 
@@ -195,7 +197,7 @@ def _public_authorities_are_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _authorities_of_mitmproxy_are_made_and_checked_once() -> Iterator[None]:
-    """Of a key that is read all is computed that makes it one, and each proxy that starts reads that of its CA."""
+    """Each proxy that starts reads the key of its CA, and cryptography validates each key that it reads."""
     make, load = certs.create_ca, certs.load_pem_private_key
     certs.create_ca, certs.load_pem_private_key = cache(make), cache(load)
     yield

@@ -1,4 +1,4 @@
-"""The action for workflows of GitHub: its steps, run as GitHub's runner runs them."""
+"""The action for GitHub workflows. Its steps are executed as GitHub's runner executes them."""
 
 import os
 import re
@@ -30,13 +30,13 @@ _EXPRESSION = re.compile(r"\$\{\{ (\S+) \}\}")
 
 @dataclass(frozen=True)
 class Runner:
-    """What GitHub's runner gives to a step."""
+    """The environment that GitHub's runner gives to a step."""
 
     folder: Path
     values: Mapping[str, str]
 
     def run(self, step: str) -> "subprocess.CompletedProcess[str]":
-        """The step, as `shell: bash` runs it. What goes on in the background is found by the file `pid`."""
+        """Run the step like `shell: bash`. The file `pid` identifies a process in the background."""
         variables = {name: _EXPRESSION.sub(self._value, text) for name, text in STEPS[step]["env"].items()}
         script = self.folder / f"{step}.sh"
         script.write_text(STEPS[step]["run"] + f'\necho "${{sandbox-}}" > {self.folder}/pid\n')
@@ -58,7 +58,7 @@ class Runner:
 
 
 def inputs(**other: str) -> dict[str, str]:
-    """The defaults of the inputs, but for free ports and a patience for loaded machines, and these others."""
+    """Return the action's defaults with free ports and a longer timeout, updated with `other`."""
     values = {f"inputs.{name}": field["default"] for name, field in ACTION["inputs"].items()}
     ports = {f"inputs.{name}": str(free_port()) for name in ("port", "proxy-port", "tls-port")}
     others = {f"inputs.{name.replace('_', '-')}": value for name, value in other.items()}
@@ -69,7 +69,7 @@ def inputs(**other: str) -> dict[str, str]:
 def serving(
     folder: Path, with_ca: Callable[[Path], Path] = with_ca, **other: str
 ) -> Iterator[tuple[Runner, "subprocess.CompletedProcess[str]"]]:
-    """The step `serve` with the command of this environment, after its end."""
+    """Run the step `serve` with the command of this environment. Yield the runner and the completed step."""
     place = folder / "xs2a-sandbox"
     (place / "venv/bin").mkdir(parents=True)
     (place / "venv/bin/xs2a-sandbox").symlink_to(Path(sys.executable).with_name("xs2a-sandbox"))
@@ -82,7 +82,7 @@ def serving(
         yield runner, completed
 
 
-def test_the_steps_after_it_find_a_ready_sandbox_by_its_outputs(tmp_path: Path) -> None:
+def test_later_steps_find_a_ready_sandbox_by_its_outputs(tmp_path: Path) -> None:
     with serving(tmp_path, arguments="--dialect berlin-group-1.3\n--state memory:") as (runner, completed):
         assert completed.returncode == 0, completed.stdout + completed.stderr
         outputs = runner.outputs
@@ -101,22 +101,22 @@ def test_the_steps_after_it_find_a_ready_sandbox_by_its_outputs(tmp_path: Path) 
         assert "/v1/consents" in Path(outputs["log"]).read_text()
 
 
-def test_a_mistake_in_the_flags_fails_the_job_with_the_commands_words(tmp_path: Path) -> None:
+def test_a_wrong_flag_fails_the_job_with_the_error_of_the_command(tmp_path: Path) -> None:
     with serving(tmp_path, arguments="--dialect nowhere-1.0") as (_, completed):
         assert completed.returncode == 1
         assert "nowhere-1.0" in completed.stdout
         assert "::error::The sandbox has ended instead of serving" in completed.stdout
 
 
-def with_a_ca_of_its_own(confdir: Path) -> Path:
+def with_own_ca(confdir: Path) -> Path:
     CertStore.create_store(confdir, CONF_BASENAME, KEY_SIZE, organization="another")
     return confdir
 
 
-def test_another_sandbox_at_the_port_is_not_taken_for_this_one(tmp_path: Path) -> None:
+def test_another_sandbox_at_the_port_is_not_mistaken_for_this_one(tmp_path: Path) -> None:
     with serving(tmp_path / "first") as (first, completed):
         assert completed.returncode == 0, completed.stdout
-        with serving(tmp_path / "second", with_a_ca_of_its_own, port=first.values["inputs.port"]) as (_, completed):
+        with serving(tmp_path / "second", with_own_ca, port=first.values["inputs.port"]) as (_, completed):
             assert completed.returncode == 1
             assert first.values["inputs.port"] in completed.stdout
 
@@ -128,7 +128,7 @@ def test_a_sandbox_that_is_not_ready_in_time_fails_the_job(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_it_installs_what_it_was_checked_out_with(tmp_path: Path) -> None:
+def test_install_uses_the_checked_out_version(tmp_path: Path) -> None:
     values = {"steps.python.outputs.python-path": sys.executable, "github.action_path": str(ROOT)}
     completed = Runner(tmp_path, inputs() | values).run("install")
     assert completed.returncode == 0, completed.stderr
@@ -159,7 +159,7 @@ def test_the_page_names_each_input_with_its_default_and_each_output() -> None:
     assert set(rows) == {*ACTION["inputs"], *ACTION["outputs"]}
 
 
-def test_the_examples_of_the_page_use_inputs_and_outputs_that_there_are() -> None:
+def test_the_examples_of_the_page_use_existing_inputs_and_outputs() -> None:
     examples = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(examples) == 2
     for example in examples:

@@ -15,14 +15,14 @@ def test_real_time_is_local_to_the_bank() -> None:
     assert str(BANK_ZONE) == "Europe/Vienna"
 
 
-def test_shifted() -> None:
+def test_a_shifted_clock_is_ahead_of_real_time() -> None:
     ahead = Clock(timedelta(days=3)).now().astimezone(UTC) - Clock().now()
 
     assert abs(ahead - timedelta(days=3)) < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("days", [-400, -1, 0, 1, 31, 366])
-def test_days_from_today(days: int) -> None:
+def test_days_are_counted_from_today(days: int) -> None:
     frozen = Clock(frozen=datetime(2028, 2, 29, 23, 59, tzinfo=BANK_ZONE))
 
     assert frozen.today(days) == datetime(2028, 2, 29).date() + timedelta(days=days)
@@ -36,10 +36,10 @@ def test_days_from_today(days: int) -> None:
         (datetime(2026, 12, 31, 22, 59, tzinfo=UTC), timedelta(minutes=1), "2027-01-01T00:00:00+01:00"),
     ],
 )
-def test_an_hour_more_is_an_hour_more(
+def test_a_shift_of_one_hour_adds_one_hour_of_real_time(
     monkeypatch: pytest.MonkeyPatch, utc: datetime, shift: timedelta, local: str
 ) -> None:
-    """On the days that clocks change, too."""
+    """This also holds on the days of the clock change."""
     monkeypatch.setattr(clock_module, "datetime", fixed(utc))
 
     assert Clock(shift).now().isoformat() == local
@@ -55,7 +55,7 @@ def test_an_hour_more_is_an_hour_more(
         ("2028-02-28T23:30", 1, "2028-02-29T00:30:00+01:00"),
     ],
 )
-def test_when_an_hour_has_passed(monkeypatch: pytest.MonkeyPatch, begins: str, hours: int, then: str) -> None:
+def test_time_after_some_hours(monkeypatch: pytest.MonkeyPatch, begins: str, hours: int, then: str) -> None:
     begins_at = read_time(begins)
 
     assert Clock(frozen=begins_at).after(hours * 3600).isoformat() == then
@@ -75,12 +75,12 @@ def test_when_an_hour_has_passed(monkeypatch: pytest.MonkeyPatch, begins: str, h
         ("2999-12-31T01:00", "2999-12-31T01:00:00+01:00"),
     ],
 )
-def test_a_time_is_read(written: str, shown: str) -> None:
+def test_a_time_is_parsed(written: str, shown: str) -> None:
     assert read_time(written).isoformat() == shown
 
 
 @pytest.mark.parametrize("written", ["1970-01-01", "2999-12-31T01:01", "0001-01-01T00:00+14:00", "9999-12-31T23:59-12"])
-def test_a_time_that_no_clock_can_show(written: str) -> None:
+def test_a_time_outside_the_range_of_the_clock_is_rejected(written: str) -> None:
     with pytest.raises(OverflowError):
         read_time(written)
 
@@ -89,7 +89,7 @@ def test_a_time_that_no_clock_can_show(written: str) -> None:
     "begins",
     ["1970-01-02T01:00", "1980-04-06T00:00", "2026-03-29T00:00", "2026-06-21T00:00", "2026-10-25T00:00", "2999-12-31"],
 )
-def test_a_day_begins_at_midnight(begins: str) -> None:
+def test_a_day_starts_at_midnight(begins: str) -> None:
     midnight = read_time(begins).astimezone(UTC)
     for moment in (midnight + timedelta(milliseconds=n) for n in (-1, 0, 1)):
         assert Clock(frozen=moment).today() == moment.astimezone(BANK_ZONE).date()
@@ -97,7 +97,7 @@ def test_a_day_begins_at_midnight(begins: str) -> None:
 
 @pytest.mark.parametrize("second", [100_000, 1_774_745_999, 1_774_746_000, 1_792_889_999, 1_792_890_000])
 @pytest.mark.parametrize("fraction", [0.0, 0.0625, 0.123, 0.5, 0.9375])
-def test_an_instant_is_written_as_its_time_is(second: int, fraction: float) -> None:
+def test_a_stamp_is_the_instant_in_iso_format(second: int, fraction: float) -> None:
     instant = second + fraction
 
     assert stamp(instant) == at(instant).isoformat(timespec="milliseconds")
@@ -105,7 +105,7 @@ def test_an_instant_is_written_as_its_time_is(second: int, fraction: float) -> N
 
 
 def fixed(moment: datetime) -> type[datetime]:
-    """A `datetime` by which it is always now."""
+    """Return a `datetime` class whose `now` is always this moment."""
 
     class Fixed(datetime):
         @classmethod

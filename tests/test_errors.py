@@ -7,7 +7,7 @@ from xs2a_sandbox import errors
 from xs2a_sandbox.errors import BankError, Problem, Unreadable
 
 
-def test_one_tree_as_its_page_says() -> None:
+def test_exceptions_form_the_documented_tree() -> None:
     tree = [c for _, c in inspect.getmembers(errors, inspect.isclass) if c.__module__ == errors.__name__]
     exceptions = [c for c in tree if issubclass(c, Exception)]
 
@@ -17,7 +17,7 @@ def test_one_tree_as_its_page_says() -> None:
 
 
 @pytest.mark.parametrize("kind", [errors.ConfigError, errors.Unreadable])
-def test_what_users_can_mend(kind: type[Exception]) -> None:
+def test_errors_that_users_can_fix_are_user_mistakes(kind: type[Exception]) -> None:
     assert issubclass(kind, errors.UserMistake)
 
 
@@ -28,7 +28,7 @@ def test_a_problem_shows_its_place() -> None:
     assert str(Problem(Path("a.yaml"), 1, 1, "code", "text")) == "a.yaml:1:1: error code: text"
 
 
-def test_all_problems_at_once_in_order_of_place() -> None:
+def test_all_problems_are_raised_together_in_order_of_place() -> None:
     places = [("b", 1, 1), ("a", 10, 1), ("a", 9, 2), ("a", 9, 1)]
     error = Unreadable([Problem(Path(file), line, column, "x", "y") for file, line, column in places])
 
@@ -36,7 +36,7 @@ def test_all_problems_at_once_in_order_of_place() -> None:
     assert len(str(error).splitlines()) == 4
 
 
-def test_a_bank_error_is_a_name_with_values() -> None:
+def test_a_bank_error_has_a_name_and_values() -> None:
     error = BankError("consent-unknown", path="/x", id="1")
 
     assert (error.name, error.path, error.values) == ("consent-unknown", "/x", {"id": "1"})

@@ -1,4 +1,4 @@
-"""What `import xs2a_sandbox` offers: all that users are told to import."""
+"""`import xs2a_sandbox` offers everything that users need to import."""
 
 import re
 import subprocess
@@ -14,30 +14,30 @@ PAGES = sorted((Path(__file__).resolve().parents[1] / "docs").glob("**/*.md"))
 
 
 @pytest.mark.parametrize("name", xs2a_sandbox.__all__)
-def test_every_name_is_there(name: str) -> None:
+def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(xs2a_sandbox, name)
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_an_unknown_name_raises_an_error() -> None:
     with pytest.raises(AttributeError, match="module 'xs2a_sandbox' has no attribute 'Sandbix'"):
         _ = xs2a_sandbox.Sandbix  # type: ignore[attr-defined]
 
 
-def test_the_fixture_is_of_this_type(xs2a: Sandbox) -> None:
+def test_the_fixture_has_the_public_type(xs2a: Sandbox) -> None:
     assert type(xs2a) is Sandbox
     with pytest.raises(UserMistake, match="there is no consent, payment, basket or authorisation no-such-thing"):
         xs2a.approve("no-such-thing")
 
 
-def test_the_engine_waits_for_who_needs_it() -> None:
+def test_importing_an_error_does_not_load_the_engine() -> None:
     code = "import sys; from xs2a_sandbox import UserMistake; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert not {name for name in run.stdout.split() if name.startswith("xs2a_sandbox.")} - {"xs2a_sandbox.errors"}
 
 
-def test_no_page_tells_users_to_import_anything_else() -> None:
+def test_docs_import_only_public_names() -> None:
     imported = {line for page in PAGES for line in re.findall(r"from xs2a_sandbox[.\w]* import .*", page.read_text())}
-    assert imported, "docs/pytest.md says what to import"
+    assert imported, "docs/pytest.md contains no import"
     for line in imported:
         names = re.match(r"from xs2a_sandbox(\.plugin)? import ((?:\w+, )*\w+)", line)
         assert names, line

@@ -1,1 +1,1 @@
-"""What is run by hand and by CI around the tests: the mutation checks, and what writes pages of docs/."""
+"""Programs that developers and CI run in addition to the tests: mutation checks, and generators of pages of docs/."""

@@ -1,6 +1,6 @@
-"""Compare where the ranges of pyproject.toml begin with what is installed beside this interpreter.
+"""Compare the lower bounds in pyproject.toml with the installed versions.
 
-python -m tools.bounds    exit status 1 when a range begins below the version that was installed as its lowest
+python -m tools.bounds    exits with 1 if a bound is below the version that was installed as the lowest
 """
 
 import sys
@@ -16,13 +16,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def complaints(dependencies: Iterable[str], installed: Callable[[str], str]) -> list[str]:
-    """Returns what to mend, a line for each dependency whose lowest version nothing tests."""
+    """Return a line for each dependency whose lowest version is not tested."""
     lines = []
     for dependency in map(Requirement, dependencies):
         lowest = [bound.version for bound in dependency.specifier if bound.operator == ">="]
         tested = installed(dependency.name)
         if not lowest or Version(lowest[0]) != Version(tested):
-            lines.append(f"pyproject.toml: {dependency} is tested from {tested} on: let it begin there")
+            lines.append(f"pyproject.toml: {dependency} is tested only from {tested} on; raise the lower bound to it")
     return lines
 
 

@@ -1,4 +1,5 @@
-"""Which tests prove which statement about the interfaces: two pages in build/reports, from the tests' marks.
+"""Write which tests prove which statement about the interfaces: two pages in build/reports, based on the tests'
+marks.
 
 python -m tools.conformance            writes build/reports/conformance.md and conformance-berlin-group.md
 """
@@ -25,7 +26,7 @@ type Proofs = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A dialect, the mark of the tests that prove its statements, and the sections of statements by id."""
+    """A dialect, the mark of the tests that prove its statements, and its sections of statements by id."""
 
     title: str
     mark: str
@@ -37,7 +38,7 @@ class Interface:
         return sections
 
     def checkable(self) -> list[str]:
-        """The ids that need a test; nothing can check those of the section `told`."""
+        """Return the ids that need a test. Statements in the section `told` cannot be tested."""
         return [id for name, section in self.sections().items() if name != "told" for id in section]
 
 
@@ -70,7 +71,7 @@ class Marks:
 
 
 def collect() -> Mapping[str, Proofs]:
-    """The proofs by mark."""
+    """Collect the proofs by mark."""
     marks = Marks()
     output = io.StringIO()
     with contextlib.redirect_stdout(output):

@@ -1,4 +1,4 @@
-"""The conformance tests without sockets: which of them need none, and what stands in for the doors."""
+"""Run the conformance tests without sockets: select the tests that need none, and replace the doors."""
 
 import asyncio
 import shutil
@@ -14,19 +14,19 @@ from xs2a_sandbox.doors import serving
 
 
 def needs_no_door(item: pytest.Item) -> bool:
-    """It is about the door `process`, or about none."""
+    """Return whether the test uses the door `process`, or none."""
     values = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     return all(values[name] == "process" for name in ("bank", "app", "door", "tpp") if name in values)
 
 
 def leave_doors_out() -> None:
-    """Before the tests are collected: their sandbox opens no doors."""
+    """Turn off the doors of the sandbox before tests are collected."""
     serving.serve = _idle  # type: ignore[assignment]
 
 
 async def _idle(settings: Settings, *, ready: Callable[[Any], None], stop: asyncio.Event, **__: Any) -> None:
     nowhere = "http://127.0.0.1:9"
-    # In the folder of the settings, as a real one is: what else the sandbox trusts lies beside it.
+    # It is in the folder of the settings like a real one, because other trusted files are next to it.
     ca_file = Path(shutil.copy(certifi.where(), settings.confdir / "ca.pem"))
     ready(serving.Addresses(nowhere, nowhere, nowhere, ca_file))
     await stop.wait()

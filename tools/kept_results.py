@@ -1,4 +1,4 @@
-"""Results of a long check, kept line by line: it may be interrupted and begun again, or be done in parts."""
+"""Results of a long check, stored line by line, so that it can be interrupted and resumed, or be done in parts."""
 
 import hashlib
 import json
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 class KeptResults:
-    """Results by their keys in a file of JSON lines, which may be several files put together.
+    """Results by key in a file of JSON lines, which may be concatenated from several files.
 
-    Each was found with `sources`; what was found with others counts no more, and the last one of a key counts.
+    Only results with the same `sources` count, and the last one for a key counts.
     """
 
     def __init__(self, file: Path, sources: str) -> None:
@@ -23,7 +23,7 @@ class KeptResults:
         return {key: result for sources, key, result in entries if sources == self._sources}
 
     def add(self, key: str, result: str) -> None:
-        """Writes one, so that it stays whatever becomes of the process; begins a line of its own after half a one."""
+        """Write one result immediately. If the last line is incomplete, start a new one."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         begun = self._file.exists() and not self._file.read_bytes().endswith(b"\n") and self._file.stat().st_size > 0
         with self._file.open("a") as lines:
@@ -39,7 +39,7 @@ def _entry(line: str) -> tuple[str, str, str] | None:
 
 
 def digest(files: Iterable[Path], root: Path) -> str:
-    """One name for the contents of all these files, and where they are below the root."""
+    """Return a hash of the contents of all these files, and of their paths below the root."""
     whole = hashlib.sha256()
     for file in sorted(files):
         content = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -48,8 +48,8 @@ def digest(files: Iterable[Path], root: Path) -> str:
 
 
 def every(part: str) -> slice:
-    """Returns the slice of N/M: every Mth from the Nth on."""
+    """Return the slice for N/M: every Mth element, starting with the Nth."""
     first, step = map(int, part.split("/"))
     if not 1 <= first <= step:
-        raise ValueError(f"{part} is no part: 1/8 to 8/8 are those of eight")
+        raise ValueError(f"{part} is not a valid part; with eight parts, use 1/8 to 8/8")
     return slice(first - 1, None, step)

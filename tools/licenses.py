@@ -1,6 +1,7 @@
-"""The licenses of what the sandbox runs with: requirements/licenses.md, from requirements/run.txt.
+"""Write requirements/licenses.md, the licenses of the sandbox's dependencies in requirements/run.txt.
 
-python -m tools.licenses    writes the list, as `make lock` does; reads from the package index what is not installed
+python -m tools.licenses    writes the list (part of `make lock`); uses the package index for packages that are
+not installed
 """
 
 import re
@@ -19,10 +20,10 @@ LOCK = ROOT / "requirements" / "run.txt"
 LIST = ROOT / "requirements" / "licenses.md"
 
 PLATFORMS = ("manylinux2014_x86_64", "win_amd64", "macosx_11_0_arm64")
-"""Of the wheels to look for, where a package is not installed here."""
+"""Platforms of the wheels to download if a package is not installed here."""
 
 UNSAID = {"mitmproxy-linux": "MIT", "mitmproxy-rs": "MIT"}
-"""Whose metadata name none, though they carry its text: that of their repository, mitmproxy_rs."""
+"""Packages whose metadata contain only the text of the license. The values are from the repository mitmproxy_rs."""
 
 HEAD = """\
 # Licenses of the dependencies
@@ -41,7 +42,7 @@ class Locked(NamedTuple):
 
 
 def locked(text: str) -> list[Locked]:
-    """Returns the packages of a lock file, whatever system or Python each is for."""
+    """Return the packages of a lock file for all systems and versions of Python."""
     return [Locked(*pair) for pair in re.findall(r"^([a-z0-9.-]+)==([^ ;\\]+)", text, re.MULTILINE)]
 
 
@@ -50,10 +51,12 @@ def page(rows: Mapping[Locked, str]) -> str:
 
 
 def license(metadata: PackageMetadata) -> str:
-    """Returns the expression, else a short license, else that of the classifiers; "" for none."""
+    """Return the license expression, otherwise a short license, otherwise that of the classifiers; "" if there is
+    none.
+    """
     if expression := metadata.get("License-Expression"):
         return expression
-    # A classifier such as "BSD License" says less than "BSD-3-Clause"; but here may also stand the whole text.
+    # A classifier such as "BSD License" is less precise than "BSD-3-Clause", but this field may contain the whole text.
     short = metadata.get("License", "").strip()
     if short not in ("", "UNKNOWN") and len(short) < 40:
         return short
@@ -66,7 +69,7 @@ def license(metadata: PackageMetadata) -> str:
 
 
 def read(package: Locked) -> PackageMetadata:
-    """Returns a package's metadata: of what is installed, else of a wheel of the index, for whatever system it is."""
+    """Return a package's metadata, from the installed package or from a wheel of the index for any system."""
     with suppress(PackageNotFoundError):
         if (installed := distribution(package.name)).version == package.version:
             return installed.metadata
@@ -78,13 +81,13 @@ def read(package: Locked) -> PackageMetadata:
             for wheel in Path(place).glob("*.whl"):
                 (about,) = [entry for entry in zipfile.Path(wheel).iterdir() if entry.name.endswith(".dist-info")]
                 return PathDistribution(about).metadata
-    sys.exit(f"{package.name} {package.version} is nowhere to read: {done.stderr.strip()}")
+    sys.exit(f"cannot find the metadata of {package.name} {package.version}: {done.stderr.strip()}")
 
 
 def main() -> None:
     rows = {package: license(read(package)) or UNSAID.get(package.name, "") for package in locked(LOCK.read_text())}
     if unknown := [name for (name, _), license in rows.items() if not license]:
-        sys.exit(f"{LIST} is left as it was: the metadata of {', '.join(unknown)} name no license")
+        sys.exit(f"{LIST} is unchanged: there is no license in the metadata of {', '.join(unknown)}")
     LIST.write_text(page(rows))
 
 

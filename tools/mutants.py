@@ -1,17 +1,18 @@
-"""Whether the conformance tests notice every change of the dialect: `make mutants`.
+"""Check that the conformance tests notice every change of the dialect: `make mutants`.
 
-Every status, code, number, text, null, link, key, schema name, `where`, `require` (that of `every_request`, too),
-`otherwise`, `with` and `amend` in cassettes/xs2a-1.84 is changed, one at a time; the tests that need no socket must
-fail, or the cassettes be refused.
+Every status, code, number, text, null, link, key, schema name, `where`, `require` (also that of `every_request`),
+`otherwise`, `with` and `amend` in cassettes/xs2a-1.84 is changed, one at a time. Either a test without sockets must
+fail, or the cassettes must be refused.
+
 Survivors are listed in build/reports/mutants.md and must be explained in tools/mutants-explained.yaml.
 
-python -m tools.mutants                 all, exit status 1 when a survivor is not explained
-python -m tools.mutants errors.yaml     those whose name contains the text
-python -m tools.mutants --part 1/8      every eighth one
+python -m tools.mutants                 all changes; exits with 1 if a survivor is not explained
+python -m tools.mutants errors.yaml     only changes whose names contain the text
+python -m tools.mutants --part 1/8      every eighth change
 
-What became of each change is kept in build/mutants.jsonl: an interrupted run that is begun again, or another part, goes
-on from there, until a file of the package, the cassettes, the schemas or the tests changes. Files of parts that were
-done elsewhere can be put together with `cat`. The report is written once all have a result.
+Results are stored in build/mutants.jsonl. An interrupted run continues from there, and so does another part, until a
+file of the package, the cassettes, the schemas or the tests changes. Files of parts from other machines can be
+concatenated with `cat`. The report is written when all changes have a result.
 """
 
 import argparse
@@ -55,8 +56,9 @@ EXAMPLES = "test_examples.py"
 TESTS = ROOT / "tests" / "contract"
 WORKERS = os.cpu_count() or 1
 PATIENCE = 180
-"""The least seconds for the tests of one mutant, after which it counts as noticed: it made something hang. On a slow
-machine it has three times what the tests take without it."""
+"""Minimum seconds for the tests of one mutant, after which it counts as noticed because it hangs. On a slow machine it
+gets three times the duration of the tests without it.
+"""
 LONGEST = 1800
 """Seconds for the tests without any change."""
 
@@ -66,7 +68,7 @@ REMOVED = "(removed)"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change. `about` are the ids of operations and message numbers that it concerns."""
+    """One change. `about` contains the ids of operations and message numbers that it affects."""
 
     file: str
     kind: str
@@ -82,7 +84,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What its result is kept by."""
+        """Return the key of its result."""
         return f"{self.id} {hashlib.sha256(self.content.encode()).hexdigest()[:16]}"
 
 
@@ -90,7 +92,7 @@ class Mutant:
 
 
 class Changes:
-    """Everything that can be changed in one file, in its order."""
+    """Return every possible change of one file, in order."""
 
     def __init__(self, file: str, value: Any) -> None:
         self.file = file
@@ -187,7 +189,7 @@ class Changes:
         self.content(at, answer)
 
     def content(self, at: Pointer, message: Mapping[str, Any]) -> None:
-        """Headers and body, which an error may have of its own too."""
+        """Return changes of headers and body, which an error can define, too."""
         for name, value in message.get("headers", {}).items():
             self.change("header", (*at, "headers", name), value + "~")
             self.change("header", (*at, "headers", name), REMOVED)
@@ -197,7 +199,7 @@ class Changes:
         self.change("schema", at, "balances" if name != "balances" else "account-list")
 
     def leaves(self, kind: str, at: Pointer, value: Any, *, keys: bool = True) -> None:
-        """Every value inside, and every key."""
+        """Return changes of every nested value and key."""
         if isinstance(value, dict):
             for name, inner in value.items():
                 if keys:
@@ -235,7 +237,7 @@ class Changes:
 
 
 def _by_ids(value: Any, at: Pointer) -> Iterator[str | int]:
-    """The pointer, with ids instead of positions, and without the words that go without saying."""
+    """Return the pointer with ids instead of positions, without redundant words."""
     for token in at:
         value = value.get(token) if isinstance(value, dict) else value[token]
         if isinstance(token, int) and isinstance(value, dict) and "id" in value:
@@ -252,7 +254,7 @@ def _short(value: Any) -> str:
 def mutants() -> list[Mutant]:
     changed: list[Mutant] = []
     for file in sorted(SOURCE.glob("*.yaml")):
-        # Through JSON, so that what an anchor repeats is changed in one place at a time.
+        # Convert through JSON, so that a value that an anchor repeats is changed in one place at a time.
         value = json.loads(json.dumps(yaml_reader.read(file).value, default=str))
         changed += Changes(file.name, value).find()
     return changed
@@ -263,7 +265,7 @@ def mutants() -> list[Mutant]:
 
 @dataclass
 class Lessons:
-    """What the tests are like: learnt from one run without a change, and from what noticed changes so far."""
+    """Properties of the tests, learned from one run without a change and from the changes noticed so far."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     touches: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -275,7 +277,9 @@ class Lessons:
                 self.kills[about, result] += 1
 
     def order(self, items: Sequence[pytest.Item], mutant: Mutant) -> list[pytest.Item]:
-        """Likely ones first: those that noticed the like, those that use what is changed, the quick ones."""
+        """Return the most promising tests first: those that noticed similar changes, those that use the changed
+        part, then fast ones.
+        """
 
         def rank(item: pytest.Item) -> tuple[int, bool, float]:
             name = item.nodeid
@@ -286,7 +290,7 @@ class Lessons:
 
 
 class Hunt:
-    """A pytest plugin: collects once, then runs the tests of each mutant in a process forked from there."""
+    """A pytest plugin that collects tests once, and runs the tests of each mutant in a forked process."""
 
     def __init__(self, mutants_to_try: Sequence[Mutant], earlier: Mapping[Mutant, str], kept: KeptResults) -> None:
         self.mutants = mutants_to_try
@@ -308,7 +312,7 @@ class Hunt:
         self.failed = self.failed or report.failed
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        session.config.pluginmanager.unregister(name="terminalreporter")  # from here on, only our own lines
+        session.config.pluginmanager.unregister(name="terminalreporter")  # from here on, print only our own lines
         with tempfile.TemporaryDirectory() as directory:
             self.hunt(session.items, Path(directory))
         return True
@@ -322,14 +326,14 @@ class Hunt:
         self.work(items, directory)
 
     def baseline(self, items: list[pytest.Item], directory: Path) -> dict[str, Any]:
-        """What a run without any change teaches, in which all tests have to pass; it is kept for other parts."""
+        """Learn from a run without a change, in which all tests must pass. The result is stored for other parts."""
         baseline = self.fork(lambda: self.measure(items), self.place(directory, BASELINE, None))
         with ended([baseline]):
             answer = self.collect({baseline: directory})[baseline]
         learnt: dict[str, Any] = json.loads(answer or "{}")
         if failing := learnt.get("broken", ["every test: their run did not end"]):
-            print("These must pass first:", *failing, sep="\n", file=sys.stderr)
-            pytest.exit("tests fail without any change", returncode=2)
+            print("These tests must pass first:", *failing, sep="\n", file=sys.stderr)
+            pytest.exit("tests fail without a change", returncode=2)
         self.kept.add(BASELINE, answer)
         return learnt
 
@@ -358,7 +362,7 @@ class Hunt:
                         )
 
     def place(self, directory: Path, name: str, mutant: Mutant | None) -> Path:
-        """A working directory with the dialect, changed."""
+        """Create a working directory with the changed dialect."""
         dialect = directory / name / "cassettes" / DIALECT
         dialect.mkdir(parents=True)
         for file in SOURCE.glob("*.yaml"):
@@ -367,7 +371,7 @@ class Hunt:
         return directory / name
 
     def fork(self, work: Callable[[], Any], place: Path) -> tuple[int, int]:
-        """The child's id and what to read its answer from."""
+        """Return the child's id, and the descriptor of its answer."""
         read, write = os.pipe()
         sys.stdout.flush()
         child = os.fork()
@@ -391,7 +395,7 @@ class Hunt:
             os._exit(status)
 
     def collect(self, running: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], str]:
-        """The answers of those that have ended; waits for one."""
+        """Return the answers of finished children. Waits for at least one."""
         ready, _, _ = select.select([read for _, read in running], [], [])
         ended = {}
         for child, read in running:
@@ -436,7 +440,7 @@ class Hunt:
         if item.path.name == EXAMPLES and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             if DIALECT not in item.name:
                 return False
-            item.callspec.params["engine"] = engine  # the collected one was made before the change
+            item.callspec.params["engine"] = engine  # the collected one was created before the change
         self.failed = False
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return self.failed
@@ -444,7 +448,7 @@ class Hunt:
 
 @contextmanager
 def ended(children: Collection[tuple[int, int]]) -> Iterator[None]:
-    """Whoever is interrupted leaves none of these behind, with what they have started."""
+    """Stop the children, and the processes that they started, even after an interrupt."""
     try:
         yield
     except BaseException:
@@ -471,9 +475,9 @@ def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
     lines = [
         "# Mutants",
         "",
-        "Every status, code, message number, text, null, link, key, schema name, `where`, `require` (that of",
-        "`every_request`, too), `otherwise`, `with` and `amend` of the dialect is changed, one at a time, and the",
-        "conformance tests must notice. `make mutants` does that and writes this page.",
+        "`make mutants` writes this page. It changes every status, code, message number, text, null, link, key,",
+        "schema name, `where`, `require` (also that of `every_request`), `otherwise`, `with` and `amend` of the",
+        "dialect, one at a time. The conformance tests must notice each change.",
         "",
         f"{len(results)} changes: {len(results) - lint - len(survivors)} made a test fail, {lint} were refused when"
         f" the cassettes were read, {len(survivors)} survived.",
@@ -488,7 +492,7 @@ def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
     lines += ["", "## Survivors", ""]
     if not survivors:
         return "\n".join([*lines, "None."]) + "\n"
-    lines += ["| Where | Change | Why nothing can notice it |", "|---|---|---|"]
+    lines += ["| Place | Change | Why no test can notice it |", "|---|---|---|"]
     for mutant in sorted(survivors, key=lambda mutant: mutant.id):
         change = f"`{mutant.before}` → `{mutant.after}`".replace("|", "\\|")
         lines.append(f"| {mutant.id} | {change} | {reasons.get(mutant.id, '**not explained**')} |")
@@ -496,7 +500,7 @@ def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
 
 
 def sources() -> str:
-    """One name for all that a result depends on."""
+    """Return a hash of everything that affects a result."""
     folders = ("addons", "cassettes", "schemas", "tests")
     files = [
         file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in (".py", ".yaml", ".json")
@@ -506,16 +510,16 @@ def sources() -> str:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="?", default="", help="a text that the names of the changes contain")
-    parser.add_argument("--part", type=every, default="1/1", help="N/M: every Mth change from the Nth on")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file that results are kept in")
+    parser.add_argument("only", nargs="?", default="", help="only changes whose names contain this text")
+    parser.add_argument("--part", type=every, default="1/1", help="N/M: every Mth change, starting with the Nth")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file in which results are stored")
     options = parser.parse_args(arguments)
     every_mutant = mutants()
     chosen = [mutant for mutant in every_mutant if options.only in mutant.id][options.part]
     kept = KeptResults(options.results, sources())
     results = _results(every_mutant, kept)
     waiting = [mutant for mutant in chosen if mutant not in results]
-    print(f"{len(chosen)} mutants, {len(chosen) - len(waiting)} of them tried before", flush=True)
+    print(f"{len(chosen)} mutants, {len(chosen) - len(waiting)} of them already tested", flush=True)
     started = monotonic()
     if waiting:
         leave_doors_out()
@@ -525,7 +529,7 @@ def main(arguments: Sequence[str]) -> int:
         pytest.main(["-q", "-p", "no:schemathesis", "-p", "no:xdist", str(TESTS)], plugins=[hunt])
         results |= hunt.results
         if len(hunt.results) < len(waiting):
-            print(f"{len(waiting) - len(hunt.results)} are left: the same command goes on with them", file=sys.stderr)
+            print(f"{len(waiting) - len(hunt.results)} remain: run the same command again to continue", file=sys.stderr)
             return 2
     reasons = explained()
     survivors = {mutant.id for mutant in chosen if not results[mutant]}
@@ -542,7 +546,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _results(of: Sequence[Mutant], kept: KeptResults) -> dict[Mutant, str]:
-    """Those that are kept, in the order of the mutants."""
+    """Return the stored results in the order of the mutants."""
     by_key = kept.read()
     return {mutant: by_key[mutant.key] for mutant in of if mutant.key in by_key}
 

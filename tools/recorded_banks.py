@@ -1,8 +1,8 @@
-"""build/reports/recorded-banks.md: banks are recorded, stopped, and asked again (`--write`).
+"""Record mock banks, stop them and replay the recordings: build/reports/recorded-banks.md (`--write`).
 
-WireMock serves each bank's mappings. What can be asked of it is sent to it through a recording sandbox, by proxy and
-base URL, redacted and not; then to a sandbox that has the recording alone, in the reverse order. Recorded once more in
-the order of a journey, a dialect is derived from it, and asked the same.
+WireMock serves each bank's mappings. All possible requests are sent through a recording sandbox, by proxy and base URL,
+with and without redaction. Then a sandbox that has only the recording gets them in reverse order. Finally the bank is
+recorded in the order of a flow, and a dialect derived from this recording gets the same requests.
 """
 
 import argparse
@@ -41,17 +41,16 @@ _TEXT = """\
 
 <!-- Written by `make recorded-banks`. -->
 
-{banks} banks' interfaces are recorded, and the recordings then answer the same requests without the bank. The
-interfaces have consents, tokens, accounts, balances, transactions and payments, prefixes before `/v1` that differ
-within one bank, OAuth beside the interface, forms, XML, redirects, paging, and states that change. They are mappings
-of WireMock in `../shared/data/recorded-banks`, which is beside the project and no part of it. WireMock itself serves
-them.
+{banks} mock banks are recorded, and the recordings then answer the same requests without the bank. The interfaces
+have consents, tokens, accounts, balances, transactions and payments, different prefixes before `/v1` within one bank,
+OAuth outside the interface, forms, XML, redirects, paging, and states that change. They are WireMock mappings in
+`../shared/data/recorded-banks`, which is not part of the project. WireMock serves them.
 
-Each row is one bank, through one door, with redaction or without. `record` runs with one entry of `banks` and gets
-one request for each mapping. Then the bank is stopped, and `serve` of the recording gets the same requests in the
+Each row is one bank through one port, with or without redaction. `record` runs with one entry of `banks` and gets
+one request for each mapping. Then the bank is stopped, and `serve` with the recording gets the same requests in
 reverse order. A request counts as answered if the answer has the status, the structure and the links of the bank's
-answer, and without redaction also the same values. If a link leads to another recorded request, that one has to get
-the recorded status too.
+answer, and without redaction also the same values. If a link points to another recorded request, that request must
+get the recorded status, too.
 
 | bank | door | redacted | requests | recorded | answered | rules | lines of YAML | bodies not recorded |
 |---|---|---|--:|--:|--:|--:|--:|--:|
@@ -61,19 +60,19 @@ _DIALECTS = """\
 
 ## As dialects
 
-Each bank is recorded once more, redacted, in the order of a journey and with the consent that the bank has given. A
-dialect is derived from that recording and gets the same requests. It gives out ids of its own,
-and its consents and payments have states. A request counts as answered alike if the answer has the same status,
-members of the same kinds, and the same states and codes.
+Each bank is recorded again, with redaction, in the order of a flow and with the consent that the bank has created. A
+dialect is derived from this recording and gets the same requests. It creates its own ids, and its consents and
+payments have states. A request counts as equal if the answer has the same status, members of the same types, and the
+same states and codes.
 
-| bank | made of | requests | answered alike | operations recorded | rules as recorded | not learned |
+| bank | derived from | requests | equal | operations recorded | rules as recorded | not learned |
 |---|---|--:|--:|--:|--:|--:|
 """
 
 
 @dataclass(frozen=True, slots=True)
 class AsDialect:
-    """Figures of the dialect that is derived from a recording of one bank; `unknown` is what could not be learned."""
+    """Figures of the dialect derived from a recording of one bank. `unknown` is what could not be learned."""
 
     bank: str
     base: str
@@ -91,7 +90,7 @@ class AsDialect:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A request, and what was answered."""
+    """A request and its answer."""
 
     request: BankRequest
     answer: httpx.Response
@@ -99,7 +98,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Figures of one bank through one door. `losses` say which answers are not what they were, and how."""
+    """Figures of one bank through one door. `losses` describes answers that differ from the recorded ones."""
 
     bank: str
     door: str
@@ -122,7 +121,7 @@ class Outcome:
 
 
 def walk(bank: str, directory: Path) -> Iterator[Outcome]:
-    """Records the bank in four ways, stops it, and asks each recording."""
+    """Record the bank in four ways, stop it, and replay each recording."""
     tapes = {}
     requests = [fitting(mapping["request"]) for _, mapping in mappings(bank)]
     mock = WireMock(directory / "bank")
@@ -140,7 +139,7 @@ def walk(bank: str, directory: Path) -> Iterator[Outcome]:
                     steps = sent(sandbox, door, base, requests)
                     sandbox.stop()
                 if unfit := [step.request for step in steps if was_unmatched(step.answer)]:
-                    raise RuntimeError(f"{bank}: WireMock does not know {unfit[0]}")
+                    raise RuntimeError(f"{bank}: WireMock does not match {unfit[0]}")
                 tapes[door, redacted] = home, steps, {mock.tls_url, base}
     for (door, redacted), (home, steps, origins) in tapes.items():
         replayed = SandboxProcess(
@@ -153,7 +152,7 @@ def walk(bank: str, directory: Path) -> Iterator[Outcome]:
 
 
 def sent(sandbox: SandboxProcess, door: str, base: str, requests: Sequence[BankRequest]) -> list[Step]:
-    """The requests, one after the other, with the answers to them."""
+    """Send the requests one after the other, and return the answers."""
     with closing(client(sandbox, door)) as app:
         return [Step(request, answer(app, base, request)) for request in requests]
 
@@ -161,14 +160,14 @@ def sent(sandbox: SandboxProcess, door: str, base: str, requests: Sequence[BankR
 def client(sandbox: SandboxProcess, door: str) -> httpx.Client:
     if door == "base URL":
         return httpx.Client(trust_env=False, timeout=START)
-    proxy = sandbox.proxy  # it has its CA when it listens
+    proxy = sandbox.proxy  # the CA exists when it is listening
     return httpx.Client(
         trust_env=False, timeout=START, proxy=proxy, verify=ssl.create_default_context(cafile=sandbox.ca)
     )
 
 
 def at(sandbox: SandboxProcess, door: str, bank_url: str) -> str:
-    """The beginning of what an app asks for: by proxy it names the bank."""
+    """Return the URL prefix of an app's requests. For the proxy it names the bank."""
     return bank_url if door == "proxy" else f"http://127.0.0.1:{sandbox.direct_port}"
 
 
@@ -179,7 +178,7 @@ def answer(app: httpx.Client, base: str, request: BankRequest) -> httpx.Response
 def replay(
     sandbox: SandboxProcess, door: str, base: str, steps: Sequence[Step], origins: Collection[str], *, exact: bool
 ) -> Iterator[str]:
-    """The losses: where an answer is another than the one recorded, whose links led to one of the `origins`."""
+    """Return the losses: answers that differ from the recorded ones, whose links pointed to one of the `origins`."""
     with closing(client(sandbox, door)) as app:
         for step in backwards(steps):
             again = answer(app, base, step.request)
@@ -195,7 +194,7 @@ def replay(
 
 
 def backwards(steps: Sequence[Step]) -> list[Step]:
-    """The steps in the reverse order; what was asked for several times stays in its own."""
+    """Return the steps in reverse order. Repeated requests stay in their own order."""
     turns: dict[BankRequest, list[Step]] = {}
     for step in steps:
         turns.setdefault(step.request, []).append(step)
@@ -203,14 +202,14 @@ def backwards(steps: Sequence[Step]) -> list[Step]:
 
 
 def led_to(step: Step, link: str, origins: Collection[str]) -> bool:
-    """True if this is what the link led to."""
+    """Return whether this is the target of the link."""
     return step.request.method == "GET" and unquote(step.request.target) == unquote(below(link, origins))
 
 
 def differences(
     recorded: httpx.Response, replayed: httpx.Response, origins: Collection[str], base: str, *, exact: bool
 ) -> Iterator[str]:
-    """In words, what is another than it was. If not `exact`, values may be others, of the same structure."""
+    """Describe the difference in words. If not `exact`, values may differ if they have the same structure."""
     if recorded.status_code != replayed.status_code:
         yield f"{replayed.status_code} instead of {recorded.status_code}"
         return
@@ -229,13 +228,13 @@ def differences(
             if (value != other_value) if exact else (shape(value) != shape(other_value)):
                 yield f"{place} leads elsewhere"
         elif is_link(value):
-            yield f"{place} is no link any more"
+            yield f"{place} is not a link any more"
         elif (value != other_value) if exact else type(value) is not type(other_value):
             yield f"{place} is another"
 
 
 def leaves(response: httpx.Response) -> Iterator[tuple[str, Any]]:
-    """The values of an answer by their place: Location, members of JSON, elements of XML, or all of a text."""
+    """Return the values of an answer by place: Location, members of JSON, elements of XML, or the whole text."""
     if "location" in response.headers:
         yield "Location", response.headers["location"]
     body = response.content
@@ -269,12 +268,12 @@ def is_link(value: Any) -> bool:
 
 
 def below(link: str, origins: Collection[str]) -> str:
-    """The link, without the origin of a bank or a sandbox."""
+    """Return the link without the origin of the bank or the sandbox."""
     return next((link.removeprefix(origin) for origin in origins if link.startswith(f"{origin}/")), link)
 
 
 def shape(link: str) -> tuple[bool, int, tuple[str, ...]]:
-    """True if it leads away, how many segments its path has, and the names in its query."""
+    """Return whether it points to another host, the number of path segments, and the names in its query."""
     parts = urlsplit(link)
     names = tuple(pair.partition("=")[0] for pair in parts.query.split("&"))
     return bool(parts.netloc), parts.path.count("/"), names
@@ -302,7 +301,7 @@ def outcome(bank: str, door: str, tape: Path, redacted: bool, requests: int, los
 
 
 def as_dialect(bank: str, directory: Path) -> AsDialect:
-    """Records a journey at the bank, and derives a dialect from it."""
+    """Record a flow at the bank, and derive a dialect from it."""
     mock = WireMock(directory / "bank")
     with stopping(mock):
         mock.begun()
@@ -334,7 +333,7 @@ def as_dialect(bank: str, directory: Path) -> AsDialect:
 
 
 def journey(requests: Sequence[BankRequest]) -> list[BankRequest]:
-    """The requests as an app sends them: what makes something, then what asks for it, and at last what ends it."""
+    """Return the requests in the order of an app: creation, then reading, and deletion last."""
 
     def turn(request: BankRequest) -> tuple[int, int]:
         methods = {"POST": 0 if request.target.endswith("/consents") else 1, "DELETE": 3}
@@ -351,7 +350,7 @@ def page(outcomes: Sequence[Outcome], dialects: Sequence[AsDialect]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.recorded_banks", description="Record banks and ask again.")
+    parser = argparse.ArgumentParser(prog="python -m tools.recorded_banks", description="Record and replay banks.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("banks", nargs="*", metavar="BANK", help=f"only some of {FOLDER}")
     arguments = parser.parse_args()

@@ -1,17 +1,22 @@
-"""Tries a release: `python -m tools.release_check` builds wheel and sdist, installs each into nothing and walks the
-first journey with it, and writes what is installed with it, as CycloneDX, beside them in dist/."""
+"""Check a release: `python -m tools.release_check` builds wheel and sdist, installs each into a clean environment, and
+runs the quickstart with it. The wheel is tried with each version of Python, the sdist also in the way of the formula.
 
+The Homebrew formula and a CycloneDX list of the installed packages are written next to them in dist/.
+"""
+
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,8 +25,12 @@ from xs2a_sandbox import __version__
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
-BESIDE_OTHERS = ("3.12", "3.13")
-"""The versions of Python of which mitmproxy pins other versions of what httpx needs, too."""
+FORMULA = ROOT / "deploy" / "homebrew" / "xs2a-sandbox.rb"
+VERSIONS = ("3.12", "3.13")
+"""Versions of Python with which the wheel must work. For each, mitmproxy pins different versions of packages that httpx
+needs, too."""
+NEWEST = "3.14"
+"""The version with which the wheel must work if it is installed here."""
 
 _IBAN = "AT459880000010204711"
 _ACCESS = {"balances": [{"iban": _IBAN}], "transactions": [{"iban": _IBAN}]}
@@ -35,7 +44,7 @@ _PAYMENT = {
 
 
 def check(dist: Path) -> None:
-    """Fill `dist` with wheel, sdist and bill of materials. A journey that fails ends it with what was answered."""
+    """Fill `dist` with wheel, sdist and bill of materials. If the flow fails, exit with the answer."""
     shutil.rmtree(dist, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -43,42 +52,80 @@ def check(dist: Path) -> None:
         _run(tools, "-m", "pip", "install", "--quiet", "build", "cyclonedx-bom")
         _run(tools, "-m", "build", "--outdir", str(dist), str(ROOT))
         (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
-        for archive in (wheel, sdist):
-            python = _environment(place / archive.suffix)
-            _run(python, "-m", "pip", "install", "--quiet", str(archive))
-            empty = place / f"empty{archive.suffix}"
-            empty.mkdir()
-            _run(python, "-m", "pip", "check")
-            with _served(python.parent / "xs2a-sandbox", empty) as url:
-                for step in journey(url):
-                    print(f"{archive.name}: {step}")
-        for version in BESIDE_OTHERS:
+        for version in (*VERSIONS, *([NEWEST] if _is_there(NEWEST) else ())):
+            python = _environment(place / f"wheel-{version}", _interpreter(version))
+            _install(python, str(wheel))
+            _run_journey(python, f"{wheel.name}, Python {version}")
+        python = _environment(place / "sdist")
+        _install(python, str(sdist))
+        _run_journey(python, sdist.name)
+        (dist / FORMULA.name).write_text(write_formula(FORMULA.read_text(), sdist))
+        _run_journey(_install_like_homebrew(sdist, place / "homebrew"), FORMULA.name)
+        for version in VERSIONS:
             _check_beside_others(version, wheel, place / version)
-            print(f"{wheel.name}: goes together with httpx and requests on Python {version}")
+            print(f"{wheel.name}: compatible with httpx and requests on Python {version}")
         bill = dist / f"xs2a_sandbox-{__version__}.cdx.json"
         _run(tools, "-m", "cyclonedx_py", "environment", str(python), "--output-file", str(bill))
     components = json.loads(bill.read_text())["components"]
     print(f"{bill.name}: {len(components)} packages")
 
 
-def _check_beside_others(version: str, wheel: Path, place: Path) -> None:
-    """Install the wheel as docs/pytest.md says, and see that all versions go together."""
-    (words,) = re.findall(r"^pip install (xs2a-sandbox .+)$", (ROOT / "docs" / "pytest.md").read_text(), re.MULTILINE)
-    python = _environment(place, _interpreter(version))
-    _run(python, "-m", "pip", "install", "--quiet", str(wheel), *words.split()[1:])
+def write_formula(template: str, sdist: Path) -> str:
+    """Return the Homebrew formula of the archive."""
+    checksum = hashlib.sha256(sdist.read_bytes()).hexdigest()
+    return template.replace("VERSION", __version__).replace("SHA256", checksum)
+
+
+def _install(python: Path, *words: str) -> None:
+    _run(python, "-m", "pip", "install", "--quiet", *words)
     _run(python, "-m", "pip", "check")
 
 
+def _install_like_homebrew(sdist: Path, place: Path) -> Path:
+    """Install the archive with the commands of the formula, and return the interpreter."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place, filter="data")
+    (source,) = place.iterdir()
+    python = _environment(place / "libexec", words=("--without-pip",))
+    pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--quiet", "--no-cache-dir"]
+    for words in (["--require-hashes", "--requirement", "requirements/run.txt"], ["--no-deps", "."]):
+        subprocess.run([*pip, *words], cwd=source, check=True, stdout=subprocess.DEVNULL)
+    return python
+
+
+def _run_journey(python: Path, name: str) -> None:
+    empty = python.parents[1] / "empty"
+    empty.mkdir()
+    with _served(python.parent / "xs2a-sandbox", empty) as url:
+        for step in journey(url):
+            print(f"{name}: {step}")
+
+
+def _check_beside_others(version: str, wheel: Path, place: Path) -> None:
+    """Install the wheel as described in docs/pytest.md, and check that all versions are compatible."""
+    (words,) = re.findall(r"^pip install (xs2a-sandbox .+)$", (ROOT / "docs" / "pytest.md").read_text(), re.MULTILINE)
+    python = _environment(place, _interpreter(version))
+    _install(python, str(wheel), *words.split()[1:])
+
+
+def _is_there(version: str) -> bool:
+    try:
+        _interpreter(version)
+    except ValueError:
+        return False
+    return True
+
+
 def _interpreter(version: str) -> str:
-    """The path of that Python. Raises ValueError; pyenv leaves commands behind that do not run."""
+    """Return the path of that Python. Raises ValueError. pyenv leaves broken shims behind, so the command must run."""
     asked = [f"python{version}", "-c", "import sys; print(sys.executable)"]
     with suppress(OSError, subprocess.CalledProcessError):
         return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
-    raise ValueError(f"python{version} is needed to try the wheel with it: install it, or let it be found in PATH")
+    raise ValueError(f"python{version} is needed to test the wheel: install it, or add it to PATH")
 
 
 def journey(url: str) -> Iterator[str]:
-    """Walk the README's journey; yields a line for each step. Raises ValueError where the bank answers otherwise."""
+    """Run the flow of the README, and yield a line for each step. Raises ValueError for an unexpected answer."""
     consent = _ask(url, "POST", "/v1/consents", 200, _CONSENT)
     yield f"consent {consent['consentStatus']}"
     by_consent = {"Consent_ID": consent["consentId"]}
@@ -105,8 +152,8 @@ def _ask(url: str, method: str, target: str, status: int, body: object = None, *
     return json.loads(text)
 
 
-def _environment(place: Path, interpreter: str = sys.executable) -> Path:
-    subprocess.run([interpreter, "-m", "venv", str(place)], check=True)
+def _environment(place: Path, interpreter: str = sys.executable, words: Sequence[str] = ()) -> Path:
+    subprocess.run([interpreter, "-m", "venv", *words, str(place)], check=True)
     return place / "bin" / "python"
 
 
@@ -116,7 +163,7 @@ def _run(python: Path, *words: str) -> None:
 
 @contextmanager
 def _served(program: Path, at: Path) -> Iterator[str]:
-    """Yields the base URL of a sandbox that runs in an empty folder, with a home of its own."""
+    """Yield the base URL of a sandbox in an empty folder with its own home."""
     words = [str(program), "serve", "--port", "0", "--proxy-port", "0", "--tls-port", "0"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(at), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The documentation as a site: `python -m tools.site` writes build/site, a folder for each version."""
+"""Build the documentation site: `python -m tools.site` writes build/site, with a folder for each version."""
 
 import html
 import sys
@@ -8,11 +8,8 @@ from packaging.version import Version
 from sphinx.cmd.build import build_main
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.control import openapi
-from xs2a_sandbox.documentation.generated import GENERATED
 
 ROOT = Path(__file__).parents[1]
-MADE = {**GENERATED, "control-openapi.yaml": openapi.text}
 SITE = ROOT / "build" / "site"
 _FRONT = """<!doctype html>
 <html lang="en">
@@ -29,9 +26,7 @@ _FRONT = """<!doctype html>
 
 
 def build(site: Path, sources: Path = ROOT) -> int:
-    """Write the pages of this version into its folder, and the list of all that are there; return the exit status."""
-    for name, make in MADE.items():
-        (sources / "docs" / name).write_text(make())
+    """Write the pages of this version into its folder, and the list of all versions; return the exit status."""
     options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(sources / "docs" / "site")]
     status: int = build_main([*options, str(sources), str(site / __version__)])
     versions = sorted((Version(folder.name) for folder in site.iterdir() if folder.is_dir()), reverse=True)

@@ -1,7 +1,7 @@
-"""The recording of a terminal that the README shows: `python -m tools.terminal_recording` writes it anew.
+"""Write the terminal recording shown in the README: `python -m tools.terminal_recording`.
 
-The commands are run, and what they print is drawn: with no script, and with nothing that is fetched from elsewhere. Of
-the link to the console, which is another each time, the beginning is shown.
+The commands are executed, and their output is drawn without scripts and external resources. Only the beginning of the
+link to the console is shown, because the rest differs each time.
 """
 
 import io
@@ -23,7 +23,7 @@ from rich.text import Text
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "terminal.svg"
 PORTS = {"XS2A_SANDBOX_PORT": 8081, "XS2A_SANDBOX_PROXY_PORT": 8080, "XS2A_SANDBOX_TLS_PORT": 8443}
-"""The sandbox's own ports: the picture shows them, wherever it is made."""
+"""The sandbox's default ports. The picture shows them on every machine."""
 
 SERVE = "xs2a-sandbox serve"
 COMMANDS = (
@@ -34,7 +34,7 @@ COMMANDS = (
 )
 _COLUMNS = 100
 _START = 300
-# Each line appears after the one before it, and stays. Where nothing moves, all of them are there from the start.
+# Lines appear one after the other and stay. Without animation, all of them are visible from the start.
 _FORMAT = """\
 <svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="A terminal">
 <style>
@@ -66,7 +66,7 @@ class Step:
 
 
 def _free_ports() -> dict[str, int]:
-    """A free port for each of the sandbox's, since its own may be in use."""
+    """Return a free port for each of the sandbox's, because the default ports may be in use."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in PORTS]
     try:
         return dict(zip(PORTS, (server.getsockname()[1] for server in sockets), strict=True))
@@ -76,7 +76,7 @@ def _free_ports() -> dict[str, int]:
 
 
 def record() -> list[Step]:
-    """Run `serve` and the commands, in a home of their own. Raises RuntimeError where one of them fails."""
+    """Run `serve` and the commands in a new home. Raises RuntimeError if one of them fails."""
     ports = _free_ports()
     with TemporaryDirectory() as home:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -98,7 +98,7 @@ def _without_link(announcement: str) -> str:
 
 @contextmanager
 def _served(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """What `serve` prints before the first request."""
+    """Return the output of `serve` before the first request."""
     log = home / "serve.log"
     with (
         log.open("w") as output,
@@ -109,7 +109,7 @@ def _served(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
         latest = time.monotonic() + _START
         while "\nTry it:" not in log.read_text():
             if process.poll() is not None or time.monotonic() > latest:
-                raise RuntimeError(f"The sandbox does not serve:\n{log.read_text()}")
+                raise RuntimeError(f"The sandbox does not start:\n{log.read_text()}")
             time.sleep(0.1)
         yield log.read_text().partition("\nTry it:")[0]
 
@@ -138,13 +138,13 @@ def _run(home: Path, environment: Mapping[str, str], ports: Mapping[str, int]) -
     lines = "".join(f"{_renamed(command, real)}\nprintf '\\n{end}\\n'\n" for command in COMMANDS)
     printed, _ = shell.communicate(lines, timeout=_START)
     if shell.returncode:
-        raise RuntimeError(f"A command fails:\n{printed}")
+        raise RuntimeError(f"A command has failed:\n{printed}")
     *parts, _ = printed.split(f"{end}\n")
     yield from (part.strip("\n") for part in parts)
 
 
 def drawn(steps: Iterable[Step]) -> str:
-    """The recording as SVG."""
+    """Return the recording as SVG."""
     console = Console(record=True, width=_COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True)
     pauses: list[float] = []
     for step in steps:

@@ -1,7 +1,7 @@
 """A record/replay HTTP proxy sandbox that answers like a bank's PSD2 XS2A interface.
 
-`Sandbox` is what the pytest fixtures give, for annotations; `Client` controls a sandbox that runs; `UserMistake` is
-raised for whatever the user can mend. `verify` raises `WrongSignature` unless the bank has signed an answer.
+`Sandbox` is the type of the pytest fixtures, for annotations; `Client` controls a running sandbox; `UserMistake` is
+raised for mistakes that the user can fix. `verify` raises `WrongSignature` unless the bank has signed an answer.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from xs2a_sandbox.features.pytest.verification import verify
 
 __all__ = ["Client", "Sandbox", "SandboxError", "UserMistake", "WrongSignature", "__version__", "verify"]
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Each of them brings much along, which the command line must not wait for."""
+    """Import the names only when they are used, because the imports are slow and the command line must not wait."""
     if name == "Sandbox":
         from xs2a_sandbox.features.pytest.sandbox import Sandbox
 

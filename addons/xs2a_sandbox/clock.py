@@ -1,4 +1,4 @@
-"""The time, as one session of the sandbox sees it. No other module reads it."""
+"""The clock of a session. No other module reads the time."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -15,9 +15,9 @@ _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Real, shifted or frozen; all times are the bank's local ones, with their offset.
+    """A real, shifted or frozen clock. All times are in the bank's time zone, with their offset.
 
-    With a `seed`, which only a frozen one has, ids are the same again.
+    Only a frozen clock can have a `seed`, which makes generated ids repeatable.
     """
 
     shift: timedelta = timedelta()
@@ -27,17 +27,17 @@ class Clock:
     def now(self) -> datetime:
         if self.frozen is None and not self.shift:
             return datetime.now(BANK_ZONE)
-        # Shifted before it is local: an hour more is an hour more on the days that clocks change, too.
+        # Shift before conversion to local time, so that an hour is an hour even when clocks change.
         return (self.frozen or datetime.now(UTC) + self.shift).astimezone(BANK_ZONE)
 
     def timestamp(self) -> float:
-        """Now, in seconds since 1970: it costs much less than `now`."""
+        """Return the time in seconds since 1970, which is much faster than `now`."""
         if self.frozen:
             return self.frozen.timestamp()
         return time() + self.shift.total_seconds() if self.shift else time()
 
     def after(self, seconds: float) -> datetime:
-        """When so many seconds have passed, on the days that clocks change, too."""
+        """Return the time after that many seconds, correct even when clocks change."""
         return (self.now().astimezone(UTC) + timedelta(seconds=seconds)).astimezone(BANK_ZONE)
 
     def today(self, days: int = 0) -> date:
@@ -50,13 +50,13 @@ _QUARTER = 15 * 60
 
 @lru_cache(64)
 def _day_at(quarter: int) -> date:
-    """The bank's day in that quarter of an hour since 1970: days begin, and clocks change, between two of them."""
+    """Return the bank's day in that quarter-hour since 1970. Days begin, and clocks change, between quarter-hours."""
     return datetime.fromtimestamp(quarter * _QUARTER, BANK_ZONE).date()
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedClock(Clock):
-    """Notes in `looks` when somebody looks at more of the time than the day; `began` is when the watch did."""
+    """Records in `looks` each read of the time, except for reads of the day. `began` is the start of the watch."""
 
     began: datetime = datetime.min
     looks: list[str] = field(default_factory=list)
@@ -82,14 +82,14 @@ REAL = Clock()
 
 
 def read_time(text: str) -> datetime:
-    """ISO 8601, the bank's time where it has no offset.
+    """Parse an ISO 8601 time. Without an offset it is in the bank's time zone.
 
     Raises:
-        ValueError: it is none.
-        OverflowError: no clock can show it.
+        ValueError: the text is not a valid time.
+        OverflowError: the time is outside the range of clocks.
     """
     moment = datetime.fromisoformat(text)
-    # By way of UTC: an hour that the bank's clocks leave out is shown as the one after it.
+    # Convert through UTC, so that a time that the bank's clocks skip becomes a time in the next hour.
     moment = (moment if moment.tzinfo else moment.replace(tzinfo=BANK_ZONE)).astimezone(UTC)
     if not can_show(moment):
         raise OverflowError(TOO_FAR)
@@ -97,7 +97,7 @@ def read_time(text: str) -> datetime:
 
 
 def beginning(day: date) -> datetime:
-    """The instant at which the bank's day begins."""
+    """Return the instant when the bank's day begins."""
     return datetime(day.year, day.month, day.day, tzinfo=BANK_ZONE)
 
 
@@ -106,7 +106,7 @@ def can_show(moment: datetime) -> bool:
 
 
 def instant() -> float:
-    """Now, as a number that costs nothing to take; `at` says when that was."""
+    """Return the current instant as a number, which is very fast. `at` converts it to a time."""
     return time()
 
 
@@ -115,7 +115,7 @@ def at(instant: float) -> datetime:
 
 
 def stamp(instant: float, between: str = "T") -> str:
-    """When that was, with milliseconds and offset: `2026-11-21T09:00:00.123+01:00`."""
+    """Format the instant with milliseconds and offset: `2026-11-21T09:00:00.123+01:00`."""
     second, fraction = divmod(round(instant * 1_000_000), 1_000_000)
     before, after = _second(second, between)
     return f"{before}.{fraction // 1000:03}{after}"
@@ -123,6 +123,6 @@ def stamp(instant: float, between: str = "T") -> str:
 
 @lru_cache(64)
 def _second(second: int, between: str) -> tuple[str, str]:
-    """The texts before and after the fraction of that second, in which there may be thousands of lines."""
+    """Return the texts before and after the fraction. Cached, because a second may have thousands of log lines."""
     text = at(second).isoformat(between)
     return text[:19], text[19:]

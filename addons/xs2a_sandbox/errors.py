@@ -8,11 +8,11 @@ SandboxError
 ├── BankError               an answer from the dialect's table of errors, by name
 ├── InvalidResponse         an answer that would not be valid HTTP
 ├── WrongSignature          the signature of an answer is missing, or wrong
-├── Refused                 an answer of the control interface that is an error, or what must not go to a bank
+├── Refused                 an error of the control interface, or a request that must not go to a bank
 ├── ExpressionError         an expression that cannot be compiled
-├── Misspelled              a value of a setting that is near another one; also a ValueError
+├── Misspelled              a value of a setting that is probably a typo; also a ValueError
 ├── StoreUnavailable        the state cannot be read or written right now
-│   └── StoreBusy           another process writes it at this moment
+│   └── StoreBusy           another process is writing it
 └── RecordingFailed         an exchange with a real bank cannot be written down
 """
 
@@ -28,28 +28,28 @@ class SandboxError(Exception):
 
 
 class UserMistake(SandboxError):
-    """Something the user can fix; its text says what, where and how."""
+    """An error that the user can fix. Its text says what is wrong, where, and what to do."""
 
 
 class Misspelled(SandboxError, ValueError):
-    """Its text is a hint that follows what is said of the value."""
+    """The text is a hint to append to the error about the value."""
 
 
 class ConfigError(UserMistake):
-    """A setting that is unknown or has no such value."""
+    """A setting is unknown, or its value is wrong."""
 
 
 def check_system() -> None:
-    """Raises ConfigError on Windows."""
+    """Raise ConfigError on Windows."""
     if sys.platform == "win32":
         raise ConfigError(
-            "xs2a-sandbox runs on Linux and macOS: Windows cannot keep its secrets and recordings to their owner by "
-            "file modes. Run it in WSL 2 or in a container"
+            "xs2a-sandbox runs on Linux and macOS: on Windows, file modes cannot protect its secrets and recordings "
+            "from other users. Run it in WSL 2 or in a container"
         )
 
 
 class NotRunning(UserMistake):
-    """Nothing listens there."""
+    """No sandbox listens at the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Problem:
 
 
 class Unreadable(UserMistake):
-    """Files with problems; every problem is in `problems`, in the order of place."""
+    """Files have problems. `problems` contains all of them, ordered by place."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda p: (str(p.file), p.line, p.column)))
@@ -85,8 +85,8 @@ class Unreadable(UserMistake):
 class BankError(SandboxError):
     """Answer with the error `name` of the dialect's table.
 
-    `path` is the JSON Pointer of the offending member; `values` fill the error's text. With `keep` what was written
-    up to now is committed all the same: a wrong password counts.
+    `path` is the JSON Pointer of the wrong member; `values` are inserted into the error's text. With `keep`, state
+    changes are committed although the request fails, so that a wrong password is counted.
     """
 
     def __init__(self, name: str, /, *, path: str | None = None, keep: bool = False, **values: Any) -> None:
@@ -98,9 +98,9 @@ class BankError(SandboxError):
 
 
 class Refused(SandboxError):
-    """The control interface's `{"error": …, "message": …}` with this status, and further members `more`.
+    """Answered by the control interface as `{"error": …, "message": …}` with this status and the members in `more`.
 
-    Where it is about the way to a bank, the message alone, in an error of the bank's shape.
+    If the request was meant for a bank, the answer has the form of the bank's errors, with only the message.
     """
 
     def __init__(self, status: int, error: str, message: str, *headers: tuple[str, str], **more: Any) -> None:
@@ -112,20 +112,20 @@ class Refused(SandboxError):
 
 
 def body_invalid(text: str) -> Refused:
-    """The refusal of a body that the control interface was sent."""
+    """Return the error for an invalid body sent to the control interface."""
     return Refused(400, "body-invalid", text)
 
 
 class WrongSignature(SandboxError):
-    """The text says what is wrong, with the signing string beside what was signed in its place."""
+    """The text describes the mistake, with the expected signing string and the text that was probably signed."""
 
 
 class InvalidResponse(SandboxError):
-    """Refused before it could desynchronise a connection or split an answer."""
+    """The response would desynchronise a connection or split an answer."""
 
 
 class ExpressionError(SandboxError):
-    """The text says what is wrong with the expression."""
+    """The text describes the mistake in the expression."""
 
 
 class StoreUnavailable(SandboxError):
@@ -133,8 +133,8 @@ class StoreUnavailable(SandboxError):
 
 
 class StoreBusy(StoreUnavailable):
-    """The file is locked by who writes at this moment; the wait for its end is `Store.turn`."""
+    """Another process is writing the file. `Store.turn` waits until it has finished."""
 
 
 class RecordingFailed(SandboxError):
-    """The text names the file, what the operating system says, and what to do."""
+    """The recording cannot be written. The message names the file and the system's error, and says what to do."""

@@ -1,4 +1,4 @@
-"""All that a plugin imports (docs/plugins.md)."""
+"""Everything that a plugin may import (docs/plugins.md)."""
 
 from xs2a_sandbox.bank import Answer
 from xs2a_sandbox.bank.admission import Check

@@ -1,4 +1,4 @@
-"""What adds to the sandbox by hooks: its own features, and installed packages (docs/plugins.md).
+"""Features of the sandbox and installed packages, which extend it through hooks (docs/plugins.md).
 
 Features are the folders of `features/`, each with a module `feature`. Packages have an entry point in the group
 `xs2a_sandbox`.
@@ -31,66 +31,66 @@ if TYPE_CHECKING:
 GROUP = "xs2a_sandbox"
 _FEATURES = "xs2a_sandbox.features"
 FEATURE = "features."
-"""How the names of features begin, so that no plugin has the same."""
+"""The prefix of the names of features, so that no plugin has the same name."""
 
 NAMES = {"commands": "name", "handlers": "name", "checks": "name", "modes": "name", "control_routes": "path"}
-"""The attribute by which what a hook adds is known; what other hooks add are functions."""
+"""The attribute that names the additions of each hook. The additions of other hooks are functions."""
 
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
-"""Marks a function of a plugin as one of `Hooks`."""
+"""Marks a function of a plugin as an implementation of one of the `Hooks`."""
 
 
 class Hooks(Protocol):
-    """All that features and plugins may add. Each hook is called once in a process, when its result is first wanted."""
+    """The extensions that features and plugins can add. Each hook is called once per process, when first needed."""
 
     @hookspec
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Takes the plugin's own settings, before a sandbox uses anything that it has added.
+        """Configure the plugin with its own settings, before the sandbox uses its additions.
 
-        Raises ValueError for those that it cannot use.
+        Raises ValueError if they are invalid.
         """
 
     @hookspec
     def commands(self) -> "Iterable[click.Command]":
-        """Commands of the command line."""
+        """Return commands of the command line."""
 
     @hookspec
     def handlers(self) -> "Iterable[Handler]":
-        """Handlers and actions that cassettes name."""
+        """Return handlers and actions for cassettes."""
 
     @hookspec
     def checks(self) -> "Iterable[Check]":
-        """Checks of every request, which the setting `checks` names."""
+        """Return checks of every request, which the setting `checks` can name."""
 
     @hookspec
     def modes(self) -> "Iterable[Mode]":
-        """Values of the setting `mode`, with what follows from them."""
+        """Return values of the setting `mode`, with their properties."""
 
     @hookspec
     def paths(self) -> "Iterable[Callable[[Parts, Stack], tuple[Takes, Destination]]]":
-        """Destinations below `/_sandbox/`, each with what it takes."""
+        """Return destinations below `/_sandbox/`, each with the paths that it handles."""
 
     @hookspec
     def control_routes(self) -> "Iterable[ControlRoute[Control]]":
-        """Routes of the control interface."""
+        """Return routes of the control interface."""
 
     @hookspec
     def listeners(self) -> "Iterable[Callable[[LogEntry], None]]":
-        """Functions that are told of every exchange that the log has a line for."""
+        """Return functions to call with every logged exchange."""
 
     @hookspec
     def run_parts(self) -> "Iterable[Callable[[Settings], RunPart]]":
-        """Makers of what is told of a run of `serve` as it goes."""
+        """Return functions that create the parts of a run of `serve`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """What there is.
+    """The loaded features and plugins.
 
     - `features`: names of the features that could be loaded
-    - `loaded`: the plugins that could be, with their versions
-    - `failed`: both that cannot be used, with the reason
+    - `loaded`: the loaded plugins, with their versions
+    - `failed`: features and plugins that cannot be used, with the reason
     """
 
     manager: pluggy.PluginManager
@@ -100,17 +100,17 @@ class Plugins:
     _added: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
 
     def collect(self, hook: str) -> list[Any]:
-        """All that is added by the hook, first by features. What fails at it is left out, and `failed` says why."""
+        """Return everything that the hook adds, features first. A plugin that fails is skipped and is in `failed`."""
         return [one for added in self.collect_by_plugin(hook).values() for one in added]
 
     def collect_by_plugin(self, hook: str) -> dict[str, list[Any]]:
-        """The same, by the names of those that add it; `FEATURE` begins those of features."""
+        """Return what the hook adds, by the name of the feature or plugin. Names of features start with `FEATURE`."""
         if hook not in self._added:
             self._added[hook] = self._call(hook)
         return self._added[hook]
 
     def configure(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
-        """Gives each plugin its settings. Raises ValueError where one cannot use them."""
+        """Give each plugin its settings. Raises ValueError if a plugin cannot use them."""
         for implementation in self.manager.hook.configure.get_hookimpls():
             name = implementation.plugin_name
             try:
@@ -119,7 +119,7 @@ class Plugins:
                 raise ValueError(f"the plugin {name} cannot use its settings: {error}") from error
 
     def describe_failures(self) -> list[str]:
-        """A line of text for each that cannot be used."""
+        """Return a line of text for each feature or plugin that cannot be used."""
         kinds = {name: "feature" if name.startswith(FEATURE) else "plugin" for name in self.failed}
         return [
             f"the {kinds[name]} {name.removeprefix(FEATURE)} cannot be used: {reason}"
@@ -134,7 +134,7 @@ class Plugins:
                 added = list(implementation.function())
                 for one in added:
                     if not (hasattr(one, NAMES[hook]) if hook in NAMES else callable(one)):
-                        raise TypeError(f"{one!r} is nothing that this hook can add")
+                        raise TypeError(f"this hook cannot add {one!r}")
                 found[name] = added
             except Exception as error:
                 self.failed[name] = f"{hook}: {_describe(error)}"
@@ -143,7 +143,7 @@ class Plugins:
 
 @cache
 def plugins() -> Plugins:
-    """The features, and the plugins that are installed. One that cannot be loaded costs only what it would add."""
+    """Load the features and the installed plugins. Those that cannot be loaded are skipped."""
     found = Plugins(pluggy.PluginManager(GROUP))
     found.manager.add_hookspecs(Hooks)
     for module in iter_modules(import_module(_FEATURES).__path__):
@@ -157,7 +157,7 @@ def plugins() -> Plugins:
 
 
 def _register(found: Plugins, name: str, load: Callable[[], Any]) -> bool:
-    """Whether it could be registered."""
+    """Return whether the plugin could be registered."""
     try:
         plugin = load()
         found.manager.register(plugin, name)

@@ -1,6 +1,11 @@
-"""Words that several places say in the same way."""
+"""Wording that several modules share."""
 
 
 def say_count(number: int, noun: str, nouns: str = "") -> str:
-    """`1 rule`, `2 rules`; `nouns` is the plural where it is not the noun with an s."""
+    """Return `1 rule` or `2 rules`. `nouns` is the plural if it is not the noun with an s."""
     return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def say_times(number: int) -> str:
+    """Return `once` or `2 times`."""
+    return "once" if number == 1 else f"{number} times"

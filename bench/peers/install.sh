@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the peers that the sandbox is measured beside: of npm's, PyPI's and Debian's packages, into this folder.
-# Nothing here fails: what is missing has no figures, and bench/peers.md says so.
+# Install the peers of the benchmark from npm, PyPI and Debian into this folder.
+# This script never fails. A missing peer has no figures, and bench/peers.md mentions it.
 set -u
 cd "$(dirname "$0")" || exit
 
@@ -17,7 +17,7 @@ if [ ${#packages[@]} != 0 ]; then
     "${as[@]}" apt-get update -qq
     "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${packages[@]}" >/dev/null
   else
-    echo "There is no ${packages[*]}, and it cannot be installed here." >&2
+    echo "Cannot install ${packages[*]} here." >&2
   fi
 fi
 

@@ -1,4 +1,4 @@
-"""A script as mitmdump takes it: answers one path, as people's scripts do."""
+"""A typical script for mitmdump that answers one path."""
 
 import json
 import os

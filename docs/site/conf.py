@@ -12,7 +12,7 @@ language = "en"
 
 extensions = ["myst_parser", "sphinx_external_toc", "sphinx_copybutton"]
 external_toc_path = "docs/site/contents.yaml"
-# The pages link to some that stand beside docs/, as they do in the repository.
+# The pages link to files next to docs/, as in the repository.
 include_patterns = [
     "docs/**",
     "CHANGELOG.md",
@@ -48,7 +48,7 @@ html_sidebars = {
         "sidebar/scroll-end.html",
     ]
 }
-# Answers in the pages are cut with an ellipsis, which is no JSON.
+# Answers in the pages are cut with an ellipsis, which is not JSON.
 suppress_warnings = ["misc.highlighting_failure"]
 
 

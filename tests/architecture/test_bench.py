@@ -3,6 +3,7 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,11 +27,11 @@ def test_every_figure_is_measured(tmp_path: Path) -> None:
         assert float(figure.split()[0].removesuffix("/s").replace(",", "")) > 0
         assert what in done.stdout
         assert verdict in ("met", "MISSED") if budget else not verdict
-    assert "<script" not in out.with_name("growth.svg").read_text(), "nothing is fetched by who looks at it"
+    assert "<script" not in out.with_name("growth.svg").read_text(), "the plot contains a script"
 
 
 @pytest.mark.slow
-def test_the_sandbox_is_measured_as_its_peers_are() -> None:
+def test_the_sandbox_is_measured_in_the_same_way_as_its_peers() -> None:
     done = subprocess.run(
         [sys.executable, BENCH / "run_peers.py", "--quick", "--only", "xs2a-sandbox"],
         capture_output=True,
@@ -40,7 +41,7 @@ def test_the_sandbox_is_measured_as_its_peers_are() -> None:
     assert done.returncode == 0, done.stderr
     rates = next(line for line in done.stdout.splitlines() if line.startswith("| xs2a-sandbox | "))
     figures = [float(cell.strip(" ~≥").replace(",", "")) for cell in rates.split("|")[2:-1]]
-    assert len(figures) == 9
+    assert len(figures) == 10
     assert min(figures) > 0
 
 
@@ -51,7 +52,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def answered() -> Iterator[tuple[int, list[bytes]]]:
-    """The port of a server that takes one connection, and what it is asked."""
+    """Yield the port of a server that accepts one connection, and the list of the requests it gets."""
     requests: list[bytes] = []
 
     def serve() -> None:
@@ -59,6 +60,9 @@ def answered() -> Iterator[tuple[int, list[bytes]]]:
         with connection:
             while request := connection.recv(1000):
                 requests.append(request)
+                if request.startswith(b"DELETE"):
+                    connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+                    continue
                 body = b'{"paymentId": "p-%d"}' % len(requests)
                 connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
@@ -82,10 +86,10 @@ def generated(**load: object) -> dict[str, float]:
     return outcome
 
 
-def test_load_reads_what_it_has_created(answered: tuple[int, list[bytes]]) -> None:
+def test_load_reads_the_resources_that_it_created(answered: tuple[int, list[bytes]]) -> None:
     port, requests = answered
-    load = {"request": "POST /p HTTP/1.1\r\n\r\n", "then": "GET /p/{id} HTTP/1.1\r\n\r\n"}
-    outcome = generated(port=port, requests=2, id_pattern='"paymentId": "([^"]+)"', **load)
+    load = {"request": "POST /p HTTP/1.1\r\n\r\n", "then": ["GET /p/{payment} HTTP/1.1\r\n\r\n"]}
+    outcome = generated(port=port, requests=2, ids={"payment": '"paymentId": "([^"]+)"'}, **load)
     assert outcome["answers"] == 4
     assert [request.split()[:2] for request in requests] == [
         [b"POST", b"/p"],
@@ -95,7 +99,20 @@ def test_load_reads_what_it_has_created(answered: tuple[int, list[bytes]]) -> No
     ]
 
 
-def test_load_arrives_whatever_becomes_of_what_arrived_before() -> None:
+def test_load_uses_new_ids_for_each_request_and_each_flow(answered: tuple[int, list[bytes]]) -> None:
+    port, requests = answered
+    request = "POST /p HTTP/1.1\r\nX-Request-ID: {request}\r\nX-Sandbox-Session: {journey}\r\n\r\n"
+    outcome = generated(port=port, requests=3, request=request, then=[request.replace("POST", "DELETE")])
+    assert outcome["answers"] == 6
+    ids = [[line.split(b": ")[1] for line in one.split(b"\r\n")[1:3]] for one in requests]
+    assert len({id for id, _ in ids}) == 6
+    assert all(uuid.UUID(id.decode()) for id, _ in ids)
+    journeys = [journey for _, journey in ids]
+    assert journeys[::2] == journeys[1::2]
+    assert len(set(journeys)) == 3
+
+
+def test_load_sends_requests_on_time_even_if_earlier_ones_are_unanswered() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer_once() -> None:
@@ -111,13 +128,13 @@ def test_load_arrives_whatever_becomes_of_what_arrived_before() -> None:
         port = server.getsockname()[1]
         outcome = generated(port=port, request="GET / HTTP/1.1\r\n\r\n", seconds=1.0, rate=200.0)
         thread.join(10)
-    # One was answered at once; the others wait until the end, and their times say so.
+    # One request was answered at once; the others waited until the end, and their times show it.
     assert outcome["answers"] > 100
     assert outcome["p50"] > 200
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b""])
-def test_load_counts_nothing_but_the_expected_answers(answer: bytes) -> None:
+def test_load_counts_only_the_expected_answers(answer: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         load = {"port": server.getsockname()[1], "request": "GET / HTTP/1.1\r\n\r\n", "requests": 1, "connections": 1}
         with subprocess.Popen(
@@ -142,7 +159,7 @@ def test_load_counts_nothing_but_the_expected_answers(answer: bytes) -> None:
 
 
 @pytest.mark.usefixtures("bench")
-def test_the_docs_say_what_was_measured_last() -> None:
+def test_the_docs_contain_the_latest_measurements() -> None:
     from peers_page import rates_table
 
     history = BENCH / "peers.jsonl"

@@ -1,4 +1,4 @@
-"""No request costs much more than it did: `bench/budget.py` says how that is measured, and how budgets are changed."""
+"""Requests do not become slower. `bench/budget.py` documents how they are measured and how to change the budgets."""
 
 import sys
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ def budget(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_no_request_costs_much_more_than_it_did(budget: Any) -> None:
+def test_no_request_exceeds_its_budget(budget: Any) -> None:
     now = budget.multiples(rounds=25, is_enough=lambda found: not budget.losses(found))
-    assert budget.losses(now) == {}, f"in multiples of a constant answer: {now}, of {budget.budgets()}"
+    assert budget.losses(now) == {}, f"cost in multiples of a constant answer: {now}; budgets: {budget.budgets()}"
 
 
 @pytest.mark.parametrize(("factor", "is_lost"), [(1.1, False), (1.2, True)])
-def test_a_loss_of_more_than_15_percent_is_one(budget: Any, factor: float, is_lost: bool) -> None:
+def test_a_loss_of_more_than_15_percent_is_reported(budget: Any, factor: float, is_lost: bool) -> None:
     now = {name: most * factor for name, most in budget.budgets().items()}
     assert set(budget.losses(now)) == (set(now) if is_lost else set())
     assert set(now) == set(budget.NAMES)

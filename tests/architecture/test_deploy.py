@@ -1,4 +1,4 @@
-"""The files of `deploy/`, read: nothing here can run containers."""
+"""The files of `deploy/`. They are only parsed, because the tests cannot run containers."""
 
 import configparser
 import os
@@ -24,7 +24,7 @@ PORTS = {"8080", "8081", "8443"}
 VARIABLES = {setting.variable for setting in BY_NAME.values() if setting.flag}
 
 
-def test_the_ports_are_the_usual_ones() -> None:
+def test_the_ports_are_the_defaults() -> None:
     usual = Settings()
     assert {str(usual.proxy_port), str(usual.port), str(usual.tls_port)} == PORTS
 
@@ -39,7 +39,7 @@ def unit() -> configparser.RawConfigParser:
     return parser
 
 
-def test_the_units_settings_are_settings(tmp_path: Path) -> None:
+def test_the_unit_uses_existing_settings(tmp_path: Path) -> None:
     text = (DEPLOY / "systemd" / "xs2a-sandbox.service").read_text()
     environ = dict(re.findall(r"^Environment=(\w+)=(.*)$", text, re.MULTILINE))
 
@@ -49,15 +49,15 @@ def test_the_units_settings_are_settings(tmp_path: Path) -> None:
     assert settings.confdir == Path("/var/lib") / unit()["Service"]["StateDirectory"]
 
 
-def test_the_unit_lets_the_first_process_end_the_workers() -> None:
+def test_the_unit_lets_the_supervisor_stop_the_workers() -> None:
     service = unit()["Service"]
     assert service["ExecStart"].endswith("/xs2a-sandbox serve")
     assert service["KillMode"] == "mixed"
-    assert float(service["TimeoutStopSec"]) > 15  # what the supervisor waits for them
+    assert float(service["TimeoutStopSec"]) > 15  # how long the supervisor waits for its workers
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
-def test_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     file = tmp_path / "xs2a-sandbox.service"
     text = (DEPLOY / "systemd" / "xs2a-sandbox.service").read_text()
     file.write_text(text.replace("/opt/xs2a-sandbox/bin/xs2a-sandbox", shutil.which("true") or "/bin/true"))
@@ -75,7 +75,7 @@ def compose() -> Any:
     return yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
 
 
-def test_both_sandboxes_are_one(compose: Any, tmp_path: Path) -> None:
+def test_both_sandboxes_share_settings_and_state(compose: Any, tmp_path: Path) -> None:
     one, other = (compose["services"][name] for name in ("sandbox-1", "sandbox-2"))
     assert one["environment"] == other["environment"]
     assert one["volumes"] == other["volumes"]
@@ -83,7 +83,7 @@ def test_both_sandboxes_are_one(compose: Any, tmp_path: Path) -> None:
     assert load({}, environ, tmp_path).state == "redis://redis:6379/0"
 
 
-def test_what_is_named_is_there(compose: Any) -> None:
+def test_the_compose_file_refers_to_existing_services_volumes_and_files(compose: Any) -> None:
     for service in compose["services"].values():
         assert set(service.get("depends_on", ())) <= set(compose["services"])
         named = {volume.partition(":")[0] for volume in service["volumes"] if not volume.startswith((".", "$"))}
@@ -93,13 +93,13 @@ def test_what_is_named_is_there(compose: Any) -> None:
                 assert (DEPLOY / "compose" / volume.partition(":")[0]).is_file()
 
 
-def test_redis_keeps_what_was_acknowledged(compose: Any) -> None:
+def test_redis_loses_no_acknowledged_write(compose: Any) -> None:
     command = " ".join(compose["services"]["redis"]["command"])
     assert "--appendonly yes --appendfsync always" in command
     assert "noeviction" in command
 
 
-def test_haproxy_passes_each_port_on_and_asks_who_is_ready(compose: Any) -> None:
+def test_haproxy_forwards_each_port_and_checks_readiness(compose: Any) -> None:
     lines = [line.split() for line in (DEPLOY / "compose" / "haproxy.cfg").read_text().splitlines()]
     assert ["mode", "tcp"] in lines
     assert {line[1][1:] for line in lines if line[:1] == ["bind"]} == PORTS
@@ -107,14 +107,14 @@ def test_haproxy_passes_each_port_on_and_asks_who_is_ready(compose: Any) -> None
     assert servers == {f"{name}:{port}" for name in ("sandbox-1", "sandbox-2") for port in PORTS}
     (check,) = (line for line in lines if line[:2] == ["http-check", "send"])
     assert check[check.index("uri") + 1] == "/_sandbox/ready"
-    # The host is the sandbox's own, or it would be refused.
+    # The health check sends a host name of the sandbox, because the sandbox refuses any other.
     assert check[-2:] == ["Host", "localhost"]
     published = {port.split(":")[1] for port in compose["services"]["haproxy"]["ports"]}
     assert published == PORTS
 
 
 @pytest.mark.skipif(shutil.which("haproxy") is None, reason="there is no haproxy")
-def test_haproxy_takes_its_file() -> None:
+def test_haproxy_accepts_its_configuration() -> None:
     file = DEPLOY / "compose" / "haproxy.cfg"
     done = subprocess.run(["haproxy", "-c", "-f", file], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -124,7 +124,7 @@ def test_haproxy_takes_its_file() -> None:
 
 
 def rendered(name: str, **values: Any) -> list[Any]:
-    """The documents of a template, made by Jinja of what of Helm's language the templates use."""
+    """Render a template of the chart. Jinja implements the part of Helm's language that the templates use."""
     chart = DEPLOY / "helm"
     own = yaml.safe_load((chart / "values.yaml").read_text())
     for key, value in values.items():
@@ -170,7 +170,7 @@ def _paths(words: str) -> str:
     return re.sub(r"(?<![\w)])\.(?=[A-Z])", "", words)
 
 
-def test_the_chart_makes_replicas_that_are_one(tmp_path: Path) -> None:
+def test_the_replicas_of_the_chart_share_settings_and_state(tmp_path: Path) -> None:
     deployment, service = rendered("sandbox.yaml", settings={"XS2A_SANDBOX_SEED": "spring"})
 
     assert (deployment["kind"], service["kind"]) == ("Deployment", "Service")
@@ -193,7 +193,7 @@ def test_the_chart_makes_replicas_that_are_one(tmp_path: Path) -> None:
     assert sandbox["readinessProbe"]["httpGet"]["path"] == "/_sandbox/ready"
 
 
-def test_the_chart_mounts_what_it_names() -> None:
+def test_the_chart_mounts_the_files_that_it_refers_to() -> None:
     for more in ({}, {"settingsConfigMap": "mine"}):
         deployment, _ = rendered("sandbox.yaml", **more)
         pod = deployment["spec"]["template"]["spec"]
@@ -204,7 +204,7 @@ def test_the_chart_mounts_what_it_names() -> None:
         assert mounts == volumes
 
 
-def test_the_chart_takes_a_redis_that_is_there() -> None:
+def test_the_chart_can_use_an_existing_redis() -> None:
     stateful, service, _ = rendered("redis.yaml")
     assert (stateful["kind"], service["metadata"]["name"]) == ("StatefulSet", "bank-redis")
     assert stateful["spec"]["template"]["spec"]["containers"][0]["args"][:4] == [
@@ -218,7 +218,7 @@ def test_the_chart_takes_a_redis_that_is_there() -> None:
     assert state["valueFrom"]["secretKeyRef"] == {"name": "mine", "key": "url"}
 
 
-def test_the_charts_redis_asks_for_a_password_and_only_the_sandboxes_reach_it(tmp_path: Path) -> None:
+def test_the_charts_redis_requires_a_password_and_accepts_only_the_sandboxes(tmp_path: Path) -> None:
     stateful, _, policy = rendered("redis.yaml")
     pod = stateful["spec"]["template"]
     (redis,) = pod["spec"]["containers"]
@@ -234,7 +234,7 @@ def test_the_charts_redis_asks_for_a_password_and_only_the_sandboxes_reach_it(tm
     assert {port["port"] for port in allowed["ports"]} <= {port["name"] for port in redis["ports"]}
 
 
-def test_every_container_of_the_chart_is_limited_and_has_no_privileges() -> None:
+def test_containers_of_the_chart_have_limits_and_no_privileges() -> None:
     (stateful, *_), (deployment, _) = rendered("redis.yaml"), rendered("sandbox.yaml")
     for pod in (one["spec"]["template"]["spec"] for one in (stateful, deployment)):
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -247,7 +247,7 @@ def test_every_container_of_the_chart_is_limited_and_has_no_privileges() -> None
 
 
 @needs_redis
-def test_the_charts_redis_starts_with_its_command_and_refuses_who_has_no_password(tmp_path: Path) -> None:
+def test_the_charts_redis_starts_with_its_command_and_refuses_clients_without_password(tmp_path: Path) -> None:
     stateful, *_ = rendered("redis.yaml")
     (container,) = stateful["spec"]["template"]["spec"]["containers"]
     port = free_port()
@@ -265,7 +265,7 @@ def test_the_charts_redis_starts_with_its_command_and_refuses_who_has_no_passwor
                 assert known.config_get("appendfsync") == {"appendfsync": "always"}
         finally:
             process.terminate()
-        assert process.wait(20) == 0, "Redis is not asked to stop itself, but the shell that started it"
+        assert process.wait(20) == 0, "the shell that started Redis is stopped, not Redis itself"
 
 
 def answers(client: "redis.Redis") -> bool:
@@ -275,7 +275,7 @@ def answers(client: "redis.Redis") -> bool:
         return False
 
 
-# -- what others could replace
+# -- pinned versions
 
 
 def test_actions_and_images_are_pinned_by_digest(compose: Any) -> None:

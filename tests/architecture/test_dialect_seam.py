@@ -33,7 +33,7 @@ def problem(answer: Answer) -> tuple[int, str]:
     return answer.status, answer.json()["code"]
 
 
-def test_a_consent(client: Client) -> None:
+def test_a_consent_in_another_dialect(client: Client) -> None:
     made = client.post("/v2/consents", json=bodies.consent(facts.covered()))
     place = f"/v2/consents/{made.json()['consentId']}"
 
@@ -51,7 +51,7 @@ def test_a_consent(client: Client) -> None:
     assert "x-request-id" not in made.headers
 
 
-def test_accounts(client: Client) -> None:
+def test_accounts_in_another_dialect(client: Client) -> None:
     made = client.post("/v2/consents", json=bodies.consent(facts.covered())).json()
 
     (account,) = client.get("/v2/accounts", consent=made["consentId"]).json()["accounts"]
@@ -63,7 +63,7 @@ def test_accounts(client: Client) -> None:
     assert len(entries["transactions"]["booked"]) == len(facts.booked(facts.covered()))
 
 
-def test_a_payment_whose_path_names_neither_service_nor_product(client: Client) -> None:
+def test_a_payment_path_without_service_and_product(client: Client) -> None:
     made = client.post("/v2/transfers", json=bodies.payment(bodies.SEPA))
     place = f"/v2/transfers/{made.json()['paymentId']}"
 
@@ -76,7 +76,7 @@ def test_a_payment_whose_path_names_neither_service_nor_product(client: Client) 
     assert (stopped.status, stopped.json()) == (200, {"transactionStatus": "RCVD", "next": "/v2/stops"})
 
 
-def test_errors(client: Client) -> None:
+def test_errors_in_another_dialect(client: Client) -> None:
     unknown = client.get("/v2/consents/nope")
 
     assert problem(unknown) == (410, "WHICH_CONSENT")
@@ -90,7 +90,7 @@ def test_errors(client: Client) -> None:
     assert problem(client.post("/v2/transfers", json={})) == (422, "MALFORMED")
 
 
-def test_the_other_dialect_is_not_there(client: Client) -> None:
+def test_the_bundled_dialect_is_not_loaded(client: Client) -> None:
     assert client.post("/v1/consents", json=bodies.consent()).json()["code"] == "NOWHERE"
     assert problem(client.request("PUT", "/v2/accounts")) == (405, "METHOD")
     assert client.get("/v2/accounts", consent="x", headers={"X-Request-ID": None}).status == 410

@@ -1,4 +1,4 @@
-"""Whoever leaves features out has a bank all the same."""
+"""The bank works without the features."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ PACKAGE = Path(xs2a_sandbox.__file__).parent
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the package, with its data, that processes take in place of this one."""
+    """Return a copy of the package with its data, which processes import instead of this one."""
     copied = Path(copytree(PACKAGE, tmp_path / "copied/xs2a_sandbox"))
     for name in ("cassettes", "schemas", "docs"):
         (copied / name).symlink_to(PACKAGE.parents[1] / name)
@@ -44,7 +44,7 @@ def test_a_sandbox_without_features_answers(copied: Path, tmp_path: Path) -> Non
         assert "features  none" in sandbox.output
 
 
-def test_a_feature_that_fails_costs_its_commands(copied: Path, tmp_path: Path) -> None:
+def test_a_broken_feature_disables_only_its_own_commands(copied: Path, tmp_path: Path) -> None:
     (copied / "features/derive/feature.py").write_text("import nothing_of_this_name\n")
     (copied / "features/compare/commands.py").write_text("import nothing_of_this_name\n")
     every = set(cli.list_commands(click.Context(cli)))
@@ -55,5 +55,5 @@ def test_a_feature_that_fails_costs_its_commands(copied: Path, tmp_path: Path) -
         )
 
 
-def test_all_are_there() -> None:
+def test_all_features_are_listed() -> None:
     assert plugins().failed == {}

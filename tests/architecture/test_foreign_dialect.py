@@ -1,4 +1,4 @@
-"""The tools work on an interface without any word of the bundled ones: they know of it what it says of its things."""
+"""The tools work with an interface that shares no words with the bundled ones; its dialect describes it."""
 
 import asyncio
 import json
@@ -23,7 +23,6 @@ from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.features.campaign.campaign import Campaign
 from xs2a_sandbox.features.campaign.command import Command
 from xs2a_sandbox.features.campaign.kept_results import ResultsFile
-from xs2a_sandbox.features.campaign.plan import choose_faults
 from xs2a_sandbox.features.pytest.server_process import Process
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.exchange import Exchange
@@ -77,7 +76,7 @@ def phase(client: Client, ref: str) -> str:
 
 
 class Bank:
-    """Keeps what it was asked and has answered."""
+    """Record requests and answers."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -94,7 +93,7 @@ class Bank:
         return self.exchanges[-1]
 
     def journey(self) -> list[Exchange]:
-        """An agreement that is granted, used and closed."""
+        """Create an agreement, grant it, use it and close it."""
         client = Client(self.engine)
         ref = str(_json(self.ask("agreements/open"))["agreement"]["ref"])
         self.ask("agreements/look", agreement={"ref": ref})
@@ -110,7 +109,7 @@ def _json(exchange: Exchange) -> Any:
     return json.loads(exchange.answer_body)
 
 
-def test_ids_in_bodies_are_learned_and_put_into_what_follows(settings: Settings, engine: Engine) -> None:
+def test_ids_in_bodies_are_recognised_and_put_into_later_requests(settings: Settings, engine: Engine) -> None:
     bank, other = Bank(engine), Engine(replace(build(settings).parts, admin_token=TOKEN))
     steps = [
         Step(f"exchange {number}", Request("POST", one.target, one.headers, one.body), one, one.status)
@@ -121,13 +120,13 @@ def test_ids_in_bodies_are_learned_and_put_into_what_follows(settings: Settings,
     result = asyncio.run(comparison.play(steps))
 
     assert [one.verdict for one in result.compared[:2]] == ["same", "same"], result.compared[0].differences
-    # Nobody grants the agreement at the other side: its own state is what differs then.
+    # The agreement is not granted at the other bank, so only its state differs.
     assert result.compared[2].verdict == "differs"
     ids = [_json(one.sandbox)["agreement"]["ref"] for one in result.compared[:2] if one.sandbox]
     assert ids[0] == ids[1] != _json(bank.exchanges[0])["agreement"]["ref"]
 
 
-def test_only_what_reads_is_sent_to_a_bank_that_is_spared_writes(settings: Settings, engine: Engine) -> None:
+def test_only_reads_are_sent_to_a_bank_without_writes(settings: Settings, engine: Engine) -> None:
     bank, at_bank = Bank(engine), Bank(build(settings))
     steps = [Step(one.target, Request("POST", one.target, one.headers, one.body), one) for one in bank.journey()]
     comparison = Comparison(engine.interface, engine.schemas, engine.answer, at_bank.answer)
@@ -142,7 +141,7 @@ def test_only_what_reads_is_sent_to_a_bank_that_is_spared_writes(settings: Setti
     }
 
 
-def test_entries_in_another_order_are_the_same(engine: Engine) -> None:
+def test_entries_in_another_order_are_equal(engine: Engine) -> None:
     client, step = Client(engine), Step
     body = to_json({"agreement": {"ref": opened(client, atOnce=True)}, "pot": {"code": POT}})
     request = Request("POST", "/acorn/pots/lines", Headers([("Content-Type", "application/json")]), body)
@@ -161,7 +160,7 @@ def _body(response: Response) -> Any:
     return json.loads(response.body)
 
 
-def test_the_chain_of_states_is_seen(engine: Engine) -> None:
+def test_state_sequences_are_recognised(engine: Engine) -> None:
     exchanges = Bank(engine).journey()
 
     (chain,) = chains(exchanges, Index(engine.interface))
@@ -170,7 +169,7 @@ def test_the_chain_of_states_is_seen(engine: Engine) -> None:
     assert chain.stays[1].answers.keys() == {"list-pots", "list-lines", "look-at-agreement"}
 
 
-def test_the_customer_is_waited_for(engine: Engine) -> None:
+def test_compare_waits_for_the_customer(engine: Engine) -> None:
     bank, client = Bank(engine), Client(engine)
     index, things = Index(engine.interface), engine.interface.things
     assert visits(bank.journey(), index) == {2: 0}
@@ -187,7 +186,7 @@ def test_the_customer_is_waited_for(engine: Engine) -> None:
     user = PaymentUser(told.append, 5, 0.01)
     assert asyncio.run(user.act(at_bank, made, index)) is None
     assert told == [
-        f"the payment user decides about the consent at the bank, within 5 s (--sca-timeout): "
+        f"the payment user must decide about the consent at the bank, within 5 s (--sca-timeout): "
         f"https://bank.example/decide/{ref}"
     ]
 
@@ -195,7 +194,7 @@ def test_the_customer_is_waited_for(engine: Engine) -> None:
 # Explain
 
 
-def test_it_is_explained_that_a_consent_is_unknown(client: Client) -> None:
+def test_explain_reports_an_unknown_consent(client: Client) -> None:
     described = {"method": "POST", "url": "/acorn/pots/list", "body": {"agreement": {"ref": "nobody"}}}
     explanation = control(client, "POST", "explain", described)
 
@@ -206,7 +205,7 @@ def test_it_is_explained_that_a_consent_is_unknown(client: Client) -> None:
 # The console
 
 
-def test_the_console_tells_the_life_of_a_consent(
+def test_the_console_shows_the_history_of_a_consent(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.use(display=bundled_engine().parts.display)
@@ -224,7 +223,7 @@ def test_the_console_tells_the_life_of_a_consent(
 # Faults
 
 
-def test_the_consent_that_a_body_names_expires(client: Client) -> None:
+def test_a_fault_expires_the_consent_that_a_body_names(client: Client) -> None:
     ref = opened(client, atOnce=True)
     control(client, "POST", "faults", {"operation": "list-pots", "expires": "consent", "next": 1})
 
@@ -234,7 +233,7 @@ def test_the_consent_that_a_body_names_expires(client: Client) -> None:
     assert phase(client, ref) == "OVER"
 
 
-def test_the_error_of_a_fault_names_what_the_body_does(client: Client) -> None:
+def test_the_error_of_a_fault_contains_a_name_from_the_body(client: Client) -> None:
     ref = opened(client)
     control(client, "POST", "faults", {"operation": "look-at-agreement", "error": "consent-unknown", "next": 1})
 
@@ -252,7 +251,7 @@ def is_kept(engine: Engine, path: str, **body: Any) -> bool:
     return engine.repeat(request) is not None
 
 
-def test_answers_to_reads_are_kept_whatever_their_method(engine: Engine, client: Client) -> None:
+def test_answers_to_reads_are_cached_for_any_method(engine: Engine, client: Client) -> None:
     one, other = opened(client, atOnce=True), opened(client, atOnce=True)
 
     assert is_kept(engine, "pots/list", agreement={"ref": one})
@@ -285,7 +284,7 @@ ask("moves/start", to="Anna", sum="1.00", note="E-1") or ask("moves/start", to="
 """
 
 
-def test_a_campaign_finds_what_is_paid_twice(settings: Settings, tmp_path: Path) -> None:
+def test_a_campaign_finds_a_double_payment(settings: Settings, tmp_path: Path) -> None:
     process = Process(tmp_path / "bank", ("--dialect", DIALECT))
     process.start()
     try:
@@ -298,7 +297,7 @@ def test_a_campaign_finds_what_is_paid_twice(settings: Settings, tmp_path: Path)
             url=process.direct,
             confdir=process.confdir,
             slow="10ms",
-            choose=lambda faults: choose_faults(faults, words),
+            choose=words,
         )
         campaign.scratch.mkdir()
         results = campaign.run(ResultsFile(campaign.scratch / "results.jsonl", {}, False))
@@ -307,7 +306,7 @@ def test_a_campaign_finds_what_is_paid_twice(settings: Settings, tmp_path: Path)
 
     assert {str(one.fault): [found.oracle for found in one.findings] for one in results.results} == {
         "list-pots 1: consent expires, before": [],
-        # What reads has no effect that could be lost with its answer.
+        # A read has no effect, so nothing is lost with its answer.
         "list-pots 1: reset, before": [],
         "start-move 1: reset, before": [],
         "start-move 1: reset, after": ["payments"],

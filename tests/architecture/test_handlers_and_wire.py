@@ -1,4 +1,4 @@
-"""Handlers know the domain, not the wire: how the bank says it is the dialect's."""
+"""Handlers know only the domain. The wording of messages belongs to the dialect."""
 
 import ast
 import re
@@ -24,13 +24,13 @@ def constants(file: Path) -> Iterator[object]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.name}")
-def test_no_status(file: Path) -> None:
+def test_handlers_contain_no_status(file: Path) -> None:
     assert not [value for value in constants(file) if type(value) is int and 100 <= value <= 599]
     assert not re.search(r"\bHTTPStatus\b|\b[1-5]\d\d\b", _without_styles(file.read_text()))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.name}")
-def test_no_code_and_no_message_number(file: Path) -> None:
+def test_handlers_contain_no_codes_and_no_message_numbers(file: Path) -> None:
     text = file.read_text()
 
     assert len(CODES) > 10

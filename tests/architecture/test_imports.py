@@ -1,4 +1,4 @@
-"""Imports lead down the list of folders, and the heavy libraries are not imported before they are needed."""
+"""Modules import only from folders below their own, and heavy libraries only when needed."""
 
 import ast
 import subprocess
@@ -19,19 +19,19 @@ FOLDERS = (
     *("features", "cli", "doors", "engine", "control", "documentation", "bank", "explain", "recording", "compare"),
     *("journal", "cassette", "upstream", "redaction", "config", "state", "signatures", "tpp", "documents", "http"),
 )
-"""Top down: a module imports from its own folder and from those to the right, so that nothing imports a feature."""
+"""From top to bottom: a module imports from its own folder and those to the right, so nothing imports a feature."""
 
 BENEATH = {
     "bank/domain/": ("bank/domain/",),
     "bank/formats/": ("bank/formats/", "bank/domain/"),
     "cassette/evaluation/": ("cassette/evaluation/",),
 }
-"""Of the folders in folders those that the rest of theirs stands on, with what they import of it."""
+"""Subfolders that the rest of their folder builds on, with the parts of it that they may import."""
 
-GROUND = ("errors", "clock", "bundled", "plugins", "wording")
+GROUND = ("errors", "clock", "bundled", "plugins", "random_bytes", "wording")
 MITMPROXY = ("doors/", "features/importing/")
 CONNECTIONS = ("upstream/", "control/client.py")
-"""What opens connections: to real banks, and from the commands to a running sandbox."""
+"""The modules that open connections: to real banks, and from commands to a running sandbox."""
 
 CONNECTING = frozenset({"aiohttp", "httpcore", "httpx", "http.client", "requests", "urllib.request", "urllib3"})
 
@@ -43,7 +43,7 @@ def files() -> dict[str, ast.Module]:
 
 @cache
 def imports(name: str) -> tuple[str, ...]:
-    """The dotted names of all that a file imports, wherever in it, those for type checkers left out."""
+    """Return the dotted names of all imports anywhere in a file, except for those for type checkers."""
     return tuple(_imports(name, files()[name]))
 
 
@@ -64,7 +64,7 @@ def _imports(name: str, tree: ast.Module) -> Iterator[str]:
 
 
 def ours(name: str) -> set[str]:
-    """What a file imports of the package, as paths of modules and folders: `bank`, `bank/bank`."""
+    """Return the imports from this package, as paths of modules and folders: `bank`, `bank/bank`."""
     names = (one for one in imports(name) if one.partition(".")[0] == "xs2a_sandbox")
     paths = (one.partition(".")[2].replace(".", "/") for one in names)
     return {path if is_place(path) else path.rpartition("/")[0] for path in paths if path}
@@ -74,12 +74,12 @@ def is_place(path: str) -> bool:
     return f"{path}.py" in files() or f"{path}/__init__.py" in files()
 
 
-def test_every_folder_stands_in_the_list() -> None:
+def test_every_folder_is_in_the_list() -> None:
     assert {name.partition("/")[0] for name in files() if "/" in name} == set(FOLDERS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_imports_lead_downwards(folder: str) -> None:
+def test_imports_point_downwards(folder: str) -> None:
     below = {*FOLDERS[FOLDERS.index(folder) :], *GROUND, "", "__version__"}
     upwards = {
         f"{name} imports {path}"
@@ -93,7 +93,7 @@ def test_imports_lead_downwards(folder: str) -> None:
 
 
 @pytest.mark.parametrize("feature", sorted(module.name for module in iter_modules(features.__path__)))
-def test_a_feature_imports_of_others_what_it_declares(feature: str) -> None:
+def test_a_feature_imports_from_other_features_only_what_it_declares(feature: str) -> None:
     uses = import_module(f"xs2a_sandbox.features.{feature}.feature").USES
     imported = {
         path.split("/")[1]
@@ -107,7 +107,7 @@ def test_a_feature_imports_of_others_what_it_declares(feature: str) -> None:
 
 
 @pytest.mark.parametrize("folder", BENEATH)
-def test_imports_lead_downwards_in_a_folder_too(folder: str) -> None:
+def test_imports_inside_a_folder_point_downwards(folder: str) -> None:
     outer = folder.partition("/")[0]
     inside = {
         f"{name} imports {path}"
@@ -122,11 +122,11 @@ def test_imports_lead_downwards_in_a_folder_too(folder: str) -> None:
 
 
 @pytest.mark.parametrize("name", [f"{name}.py" for name in GROUND])
-def test_the_ground_imports_nothing_of_ours(name: str) -> None:
+def test_the_lowest_modules_import_nothing_from_the_package(name: str) -> None:
     assert not ours(name)
 
 
-def test_no_circles_of_modules() -> None:
+def test_modules_have_no_import_cycles() -> None:
     def reaches(name: str, above: tuple[str, ...]) -> None:
         assert name not in above, " → ".join((*above, name))
         for path in ours(name):
@@ -141,14 +141,14 @@ def test_no_circles_of_modules() -> None:
             reaches(name, ())
 
 
-def test_only_the_doors_and_importers_know_mitmproxy() -> None:
+def test_only_doors_and_importers_import_mitmproxy() -> None:
     strangers = {name for name in files() for one in imports(name) if one.partition(".")[0] == "mitmproxy"}
 
     assert strangers
     assert all(name.startswith(MITMPROXY) for name in strangers)
 
 
-def test_only_the_way_to_the_banks_and_the_control_client_open_connections() -> None:
+def test_only_the_bank_client_and_the_control_client_open_connections() -> None:
     opening = {
         name
         for name in files()
@@ -161,15 +161,29 @@ def test_only_the_way_to_the_banks_and_the_control_client_open_connections() -> 
 
 
 @pytest.mark.parametrize("module", ["", ".engine", ".engine.build", ".cli.main", ".features.pytest.plugin"])
-def test_heavy_libraries_wait(module: str) -> None:
+def test_heavy_libraries_are_imported_only_when_needed(module: str) -> None:
     code = f"import sys, xs2a_sandbox{module}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
 
     assert not {"mitmproxy", "aiohttp", "schwifty", "rich", "httptools", "lxml", "holidays"} & set(done.stdout.split())
 
 
-def test_time_is_the_clocks() -> None:
-    """No other module asks what time it is; how long something takes is another matter."""
+def test_a_start_imports_only_what_it_uses() -> None:
+    code = "import sys; import xs2a_sandbox.cli.main, xs2a_sandbox.engine.build; "
+    code += "from xs2a_sandbox.plugins import plugins; print(len(plugins().collect('run_parts')), *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    parts, *modules = done.stdout.split()
+
+    features = "xs2a_sandbox.features"
+    assert int(parts) >= 4
+    assert f"{features}.console.console" in modules
+    names = ("agents.tools", "console.pages", "console.bank", "derive.derive", "campaign.campaign")
+    unused = {f"{features}.{name}" for name in names}
+    assert not {*unused, "mcp", "xs2a_sandbox.compare.comparison", "xs2a_sandbox.doors.tls"} & set(modules)
+
+
+def test_only_the_clock_reads_the_time() -> None:
+    """No other module reads the time of day; measuring durations is allowed."""
     askers = {
         f"{name}:{node.lineno}"
         for name, tree in files().items()

@@ -1,7 +1,7 @@
-"""The words of one interface (headers, members, states, links, products) leave the package: their list only shrinks.
+"""Words of one interface (headers, members, states, links, products) must leave the package: the list only shrinks.
 
-`python -m tests.architecture.test_interface_words` writes it anew where a file has fewer than before, and never more; a
-file that gets another name gets it in the list by hand.
+`python -m tests.architecture.test_interface_words` lowers the numbers of files that contain fewer words, but never
+raises them. If you rename a file, change its name in the list by hand.
 """
 
 import re
@@ -27,7 +27,7 @@ WORDS = re.compile(
 
 
 def count() -> dict[str, int]:
-    """How often the words stand in each file of the package that has any."""
+    """Return the number of these words in each file that contains any."""
     found = {
         file.relative_to(PACKAGE).as_posix(): len(WORDS.findall(file.read_text())) for file in PACKAGE.rglob("*.py")
     }
@@ -38,16 +38,16 @@ def listed() -> dict[str, int]:
     return {file: int(number) for file, number in map(str.split, LIST.read_text().splitlines())}
 
 
-def test_no_file_has_more_words_of_an_interface_than_it_had() -> None:
+def test_no_file_contains_more_interface_words_than_before() -> None:
     before = listed()
     more = {file: number for file, number in count().items() if number > before.get(file, 0)}
-    assert not more, f"the package shall know no interface's words, and here are more than {LIST.name} has: {more}"
+    assert not more, f"the package must not contain interface words; these files have more than in {LIST.name}: {more}"
 
 
 def test_the_list_shrinks_with_the_words() -> None:
     now = count()
     fewer = {file: now.get(file, 0) for file, number in listed().items() if now.get(file, 0) < number}
-    assert not fewer, f"good: write {LIST.name} anew with `python -m {__name__}`, because these have fewer: {fewer}"
+    assert not fewer, f"update {LIST.name} with `python -m {__name__}`, because these files have fewer words: {fewer}"
 
 
 if __name__ == "__main__":

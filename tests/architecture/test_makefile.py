@@ -1,4 +1,4 @@
-"""What make installs, and when: with an interpreter, a pip and a uv that only write down what they are asked."""
+"""Installations by make. Python, pip and uv are replaced by scripts that record their arguments."""
 
 import os
 import re
@@ -13,17 +13,17 @@ RUN, DEV = "requirements/run.txt", "requirements/dev.txt"
 PYTHON = """#!/bin/sh
 case "$*" in
 *"-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python;;
-*"-m pip install"*) echo "pip $*" >> asked; case "$*" in *"$REFUSED"*) echo "no such index" >&2; exit 1;; esac;;
+*"-m pip install"*) echo "pip $*" >> new_installs; case "$*" in *"$REFUSED"*) echo "no such index" >&2; exit 1;; esac;;
 esac
 """
 UV = """#!/bin/sh
-[ "$1" = --version ] || echo "uv $*" >> asked
+[ "$1" = --version ] || echo "uv $*" >> new_installs
 exit $UV_FAILS
 """
 
 
 class Checkout:
-    """A folder with what the rules of installing read."""
+    """A folder with the files that the installation rules read."""
 
     def __init__(self, at: Path) -> None:
         self.at = at
@@ -48,9 +48,9 @@ class Checkout:
             ["make", "--silent", target], cwd=self.at, env=environment, capture_output=True, text=True, check=False
         )
 
-    def asked(self) -> list[str]:
-        """What was asked to be installed since the last look, without the words that are always the same."""
-        file = self.at / "asked"
+    def new_installs(self) -> list[str]:
+        """Return the installations requested since the last call, without constant arguments."""
+        file = self.at / "new_installs"
         lines = file.read_text().splitlines() if file.exists() else []
         file.unlink(missing_ok=True)
         return [re.sub(r" (-m pip|pip)? ?install.*?(?= --(require|no-deps|editable))", "", line) for line in lines]
@@ -65,73 +65,76 @@ FOR_RUNNING = ["pip --require-hashes --requirement requirements/run.txt", "pip -
 FOR_TESTS = ["pip --require-hashes --requirement requirements/dev.txt"]
 
 
-def test_running_installs_what_running_needs_and_tests_add_the_rest(checkout: Checkout) -> None:
+def test_run_installs_only_its_requirements_and_test_adds_the_others(checkout: Checkout) -> None:
     assert checkout.make("install").returncode == 0
-    assert checkout.asked() == FOR_RUNNING
+    assert checkout.new_installs() == FOR_RUNNING
     assert checkout.make(".venv/.installed").returncode == 0
-    assert checkout.asked() == FOR_TESTS
+    assert checkout.new_installs() == FOR_TESTS
     assert checkout.make("install").returncode == 0
     assert checkout.make(".venv/.installed").returncode == 0
-    assert checkout.asked() == []
+    assert checkout.new_installs() == []
 
 
-def test_tests_first_leave_nothing_to_install_for_running(checkout: Checkout) -> None:
+def test_run_installs_nothing_after_test(checkout: Checkout) -> None:
     assert checkout.make(".venv/.installed").returncode == 0
-    assert checkout.asked() == FOR_RUNNING + FOR_TESTS
+    assert checkout.new_installs() == FOR_RUNNING + FOR_TESTS
     assert checkout.make("install").returncode == 0
-    assert checkout.asked() == []
+    assert checkout.new_installs() == []
 
 
 @pytest.mark.parametrize("refused", ["--no-deps", "--requirement"])
-def test_an_interrupted_install_is_made_again(checkout: Checkout, refused: str) -> None:
+def test_an_interrupted_install_is_repeated(checkout: Checkout, refused: str) -> None:
     assert checkout.make("install", refused=refused).returncode == (2 if refused == "--no-deps" else 0)
-    asked = checkout.asked()
+    new_installs = checkout.new_installs()
     if refused == "--no-deps":
         assert checkout.make("install").returncode == 0
-        assert checkout.asked() == asked == FOR_RUNNING
+        assert checkout.new_installs() == new_installs == FOR_RUNNING
     else:
-        assert asked == [FOR_RUNNING[0], "pip --editable .", FOR_RUNNING[1]]
+        assert new_installs == [FOR_RUNNING[0], "pip --editable .", FOR_RUNNING[1]]
 
 
-def test_what_cannot_be_installed_is_said(checkout: Checkout) -> None:
+def test_a_failed_installation_is_reported(checkout: Checkout) -> None:
     made = checkout.make(".venv/.installed", refused="dev")
     assert made.returncode == 2
-    assert "What requirements/dev.txt locks cannot be installed here: taking what pyproject.toml allows." in made.stderr
-    assert "Cannot install into .venv; the reason is above. Is the package index within reach" in made.stderr
+    assert (
+        "Cannot install the versions in requirements/dev.txt. Installing other versions that pyproject.toml allows."
+        in made.stderr
+    )
+    assert "Cannot install into .venv; the reason is above. Check that the package index is reachable" in made.stderr
     assert made.stderr.index("no such index") < made.stderr.index("Cannot install")
-    checkout.asked()
+    checkout.new_installs()
     assert checkout.make("install").returncode == 0
-    assert checkout.asked() == [], "what running needs is there"
+    assert checkout.new_installs() == [], "the requirements of run are installed"
     assert checkout.make(".venv/.installed").returncode == 0
-    assert checkout.asked() == FOR_TESTS
+    assert checkout.new_installs() == FOR_TESTS
 
 
-def test_uv_installs_where_it_runs_and_pip_where_uv_fails(checkout: Checkout) -> None:
+def test_uv_installs_if_available_and_pip_if_uv_fails(checkout: Checkout) -> None:
     checkout.add("uv", UV.replace("exit $UV_FAILS", ""))
     assert checkout.make("install").returncode == 0
-    assert checkout.asked() == [line.replace("pip", "uv", 1) for line in FOR_RUNNING]
+    assert checkout.new_installs() == [line.replace("pip", "uv", 1) for line in FOR_RUNNING]
     checkout.add("uv", UV.replace("exit $UV_FAILS", '[ "$1" = --version ]'))
     assert checkout.make(".venv/.installed").returncode == 0
-    assert checkout.asked() == [FOR_TESTS[0].replace("pip", "uv", 1), *FOR_TESTS]
+    assert checkout.new_installs() == [FOR_TESTS[0].replace("pip", "uv", 1), *FOR_TESTS]
 
 
-def test_a_uv_that_does_not_run_is_none(checkout: Checkout) -> None:
-    """pyenv leaves commands behind for what is installed for another version of Python."""
+def test_a_broken_uv_is_ignored(checkout: Checkout) -> None:
+    """pyenv leaves shims behind for commands that are installed for another version of Python."""
     checkout.add("uv", UV)
     assert checkout.make("install", uv_fails=127).returncode == 0
-    assert checkout.asked() == FOR_RUNNING
+    assert checkout.new_installs() == FOR_RUNNING
 
 
-def test_what_runs_is_locked_in_the_same_versions_for_tests() -> None:
-    """Else the one install would undo the other."""
+def test_run_and_dev_lock_the_same_versions() -> None:
+    """Otherwise each installation would undo the other."""
     run, dev = (
-        dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", (ROOT / name).read_text(), re.MULTILINE)) for name in (RUN, DEV)
+        set(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", (ROOT / name).read_text(), re.MULTILINE)) for name in (RUN, DEV)
     )
     assert run
-    assert run.items() <= dev.items()
+    assert run <= dev
 
 
-def test_the_tests_of_other_versions_are_there() -> None:
+def test_the_tests_for_other_versions_exist() -> None:
     edges = re.search(r"^EDGES := .*?,(?!\.py)((?:[^)]|\n)*?)\)\)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert edges
     names = edges.group(1).rpartition(",")[2].replace("\\", " ").split()

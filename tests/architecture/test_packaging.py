@@ -1,4 +1,4 @@
-"""What is published holds what users need, and the container's steps work. Both need a package index, as pip does."""
+"""The published archives contain what users need, and the container's steps work. Both tests need a package index."""
 
 import ast
 import http.client
@@ -25,12 +25,11 @@ from tools import bounds, licenses
 
 from xs2a_sandbox import __version__
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.documentation.generated import GENERATED
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {n: v for n, v in os.environ.items() if not n.startswith("XS2A_SANDBOX_") and n != "PYTHONPATH"}
 OF_TESTS = {"httpcore", "httpx", "pytest", "requests", "urllib3"}
-"""What the pytest plugin imports only where it is used with them: whoever does has them."""
+"""Packages that the pytest plugin imports only if tests use them, so they are installed then."""
 
 JUNK = ignore_patterns("__pycache__", "*.py[cod]")
 DATA = ["cassettes", "schemas", "docs"]
@@ -56,7 +55,7 @@ def files(directory: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The wheel and the sdist."""
+    """Build the wheel and the sdist."""
     place = tmp_path_factory.mktemp("archives")
     run(sys.executable, "-m", "venv", "--without-pip", "venv", at=place)
     python = place / "venv" / "bin" / "python"
@@ -67,7 +66,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def test_the_wheel_holds_the_package_and_its_data(archives: tuple[Path, Path]) -> None:
+def test_the_wheel_contains_the_package_and_its_data(archives: tuple[Path, Path]) -> None:
     wheel, _ = archives
     assert wheel.name == f"xs2a_sandbox-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
@@ -82,7 +81,7 @@ def test_the_wheel_holds_the_package_and_its_data(archives: tuple[Path, Path]) -
     assert "License-Expression: Apache-2.0" in metadata
 
 
-def test_the_sdist_is_enough_to_build_from(archives: tuple[Path, Path]) -> None:
+def test_a_wheel_can_be_built_from_the_sdist(archives: tuple[Path, Path]) -> None:
     _, sdist = archives
     top = f"xs2a_sandbox-{__version__}"
     with tarfile.open(sdist) as archive:
@@ -96,15 +95,14 @@ def test_the_sdist_is_enough_to_build_from(archives: tuple[Path, Path]) -> None:
         *files("addons"),
         *files("cassettes"),
         *files("schemas"),
-        # The site leaves pages there that no commit has.
-        *(files("docs") - {f"docs/{name}" for name in (*GENERATED, "control-openapi.yaml")}),
+        *files("docs"),
     }
     assert not {name for name in needed if f"{top}/{name}" not in held}
     assert not {name for name in held if "__pycache__" in name or "/.venv/" in name}
 
 
-def test_what_the_package_imports_is_what_it_declares() -> None:
-    """An environment with the tests' own packages would not notice a missing one."""
+def test_the_package_declares_all_its_imports() -> None:
+    """The test environment has more packages, so it would hide a missing dependency."""
     imported = set()
     for file in (ROOT / "addons").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -114,15 +112,18 @@ def test_what_the_package_imports_is_what_it_declares() -> None:
                 imported.add(node.module.partition(".")[0])
     third_party = imported - sys.stdlib_module_names - {"xs2a_sandbox"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["otel"]]
+    extras = project["optional-dependencies"]
+    lines = [*project["dependencies"], *extras["faker"], *extras["lsp"], *extras["mcp"], *extras["otel"]]
     declared = {normal(re.split(r"[\[<>=~! ]", line)[0]) for line in lines}
     distributions = packages_distributions()
-    missing = {name for name in third_party - OF_TESTS if not declared & {normal(d) for d in distributions[name]}}
+    missing = {
+        name for name in third_party - OF_TESTS if not declared & {normal(d) for d in distributions.get(name, [name])}
+    }
     assert {"mitmproxy", "yaml", "click"} <= third_party
     assert not missing
 
 
-def test_nothing_is_taken_that_may_have_other_internals_and_nothing_is_pinned() -> None:
+def test_dependencies_with_unstable_internals_have_an_upper_bound_and_none_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     ranges = {normal(one.name): one.specifier for one in map(Requirement, project["dependencies"])}
     data = {"certifi", "pycountry", "schwifty", "tzdata"}
@@ -136,12 +137,12 @@ def test_nothing_is_taken_that_may_have_other_internals_and_nothing_is_pinned() 
 
 
 @pytest.mark.parametrize(("name", "extra"), [("run", False), ("dev", True)])
-def test_the_lock_holds_what_is_declared_with_hashes(name: str, extra: bool) -> None:
-    """Where it does not: `make lock`."""
+def test_the_lock_contains_the_declared_dependencies_with_hashes(name: str, extra: bool) -> None:
+    """Run `make lock` if this test fails."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    assert extras["dev"][0] == "xs2a-sandbox[test]"
-    declared = project["dependencies"] + (extras["dev"][1:] + extras["test"] if extra else [])
+    assert extras["dev"][0] == "xs2a-sandbox[faker,test]"
+    declared = project["dependencies"] + (extras["dev"][1:] + extras["faker"] + extras["test"] if extra else [])
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
     locked = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", text, re.MULTILINE))
 
@@ -150,8 +151,8 @@ def test_the_lock_holds_what_is_declared_with_hashes(name: str, extra: bool) -> 
     assert "/" not in re.sub("^#.*", "", text, flags=re.MULTILINE), "an address or a path"
 
 
-def test_the_licenses_are_those_of_the_locked_packages() -> None:
-    """Where they are not: `make licenses`."""
+def test_the_licenses_match_the_locked_packages() -> None:
+    """Run `make licenses` if this test fails."""
     packages = licenses.locked((ROOT / "requirements" / "run.txt").read_text())
     rows = [line.strip("| ").split(" | ") for line in licenses.LIST.read_text().splitlines() if line.startswith("| ")]
     listed = {licenses.Locked(name, version): license for name, version, license in rows[2:]}
@@ -176,19 +177,19 @@ def test_the_licenses_are_those_of_the_locked_packages() -> None:
         ({}, ""),
     ],
 )
-def test_a_license_is_read_from_what_the_metadata_say_best(fields: dict[str, str], license: str) -> None:
+def test_a_license_is_read_from_the_most_reliable_metadata_field(fields: dict[str, str], license: str) -> None:
     metadata = Message()
     for name, value in fields.items():
         metadata[name] = value
     assert licenses.license(metadata) == license
 
 
-def test_a_range_begins_with_the_version_that_is_tested() -> None:
+def test_a_range_starts_with_the_tested_version() -> None:
     installed = {"one": "1.2.0", "two": "2.1", "three": "3"}
     assert bounds.complaints(["one>=1.2,<2"], installed.__getitem__) == []
     assert bounds.complaints(["one>=1.2,<2", "two>=2,<3", "three"], installed.__getitem__) == [
-        "pyproject.toml: two<3,>=2 is tested from 2.1 on: let it begin there",
-        "pyproject.toml: three is tested from 3 on: let it begin there",
+        "pyproject.toml: two<3,>=2 is tested only from 2.1 on; raise the lower bound to it",
+        "pyproject.toml: three is tested only from 3 on; raise the lower bound to it",
     ]
 
 
@@ -200,7 +201,7 @@ def normal(distribution: str) -> str:
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Of the Dockerfile, as (word, the rest)."""
+    """Return the instructions of the Dockerfile, as (word, rest)."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
@@ -236,7 +237,7 @@ def test_the_image_is_small_and_runs_without_rights() -> None:
 
 
 @pytest.mark.parametrize("language", ["python", "java"])
-def test_the_snippets_for_testcontainers_are_of_this_image(language: str) -> None:
+def test_the_testcontainers_snippets_use_this_image(language: str) -> None:
     page = (ROOT / "docs/docker.md").read_text()
     (snippet,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (exposed,) = [rest.split() for word, rest in stages()[1] if word == "EXPOSE"]
@@ -252,7 +253,7 @@ def test_the_snippets_for_testcontainers_are_of_this_image(language: str) -> Non
         compile(snippet, "docs/docker.md", "exec")
 
 
-def test_nothing_that_is_copied_is_ignored() -> None:
+def test_no_copied_file_is_ignored() -> None:
     ignored = (ROOT / ".dockerignore").read_text().split("\n")
     allowed = {line.removeprefix("!") for line in ignored if line.startswith("!")}
     sources = {name for names, _ in copied() for name in names}
@@ -262,10 +263,10 @@ def test_nothing_that_is_copied_is_ignored() -> None:
 
 
 @pytest.mark.slow
-def test_the_steps_of_the_image_give_a_sandbox_that_serves(tmp_path: Path) -> None:
-    """The steps themselves, with a directory of the test's for the image's /opt.
+def test_the_steps_of_the_image_build_a_working_sandbox(tmp_path: Path) -> None:
+    """Run the steps with a directory of the test instead of the image's /opt.
 
-    What the sandbox depends on is not installed once more but taken from where the tests have it.
+    Dependencies are not installed again, but taken from the environment of the tests.
     """
     source, prefix, data, empty = (tmp_path / name for name in ("source", "opt", "data", "sandbox"))
     source.mkdir()
@@ -317,7 +318,7 @@ def response(port: int, target: str, headers: dict[str, str]) -> tuple[int, byte
 
 @contextmanager
 def served(at: Path, environment: dict[str, str]) -> Iterator[int]:
-    """Yields the port of the base URL, on all interfaces as in the container."""
+    """Serve on all interfaces, as in the container, and yield the port of the base URL."""
     ports = {f"XS2A_SANDBOX_{name}": "0" for name in ("PORT", "PROXY_PORT", "TLS_PORT")}
     with subprocess.Popen(
         ["xs2a-sandbox", "serve"],

@@ -1,4 +1,4 @@
-"""Whatever time it is, wherever the machine stands: the suite passes, and a served sandbox goes by the bank's day."""
+"""The tests pass at any time and in any time zone, and a served sandbox uses the bank's day."""
 
 import os
 import re
@@ -29,7 +29,7 @@ VIENNA = ZoneInfo("Europe/Vienna")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a machine stands, and what time it is: ISO with its offset."""
+    """The time zone of a machine, and its time in ISO format with an offset."""
 
     time: str
     zone: str = "UTC"
@@ -40,7 +40,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        # With the zones of a package, because the machine need not have any.
+        # Use the zones of the package tzdata, because the machine may have none.
         return {TRAVEL_TO: self.time, "TZ": self.zone, "TZDIR": str(files("tzdata") / "zoneinfo")}
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ PARTS = {
         *("tests/journeys/test_scenarios.py", "tests/state/test_session.py"),
     ),
 }
-"""What depends on the date, in few pieces: half of a short run finds the tests."""
+"""The tests that depend on the date, in few groups, because collecting takes half of a short run."""
 
 
 def of_the_day[T](choices: list[T]) -> T:
@@ -79,7 +79,7 @@ def of_the_day[T](choices: list[T]) -> T:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES, ids=str)
 @pytest.mark.parametrize("part", PARTS)
-def test_the_suite_passes(place: Place, part: str) -> None:
+def test_the_suite_passes_at_any_time_and_place(place: Place, part: str) -> None:
     outer = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     options = ("-p", "tests.architecture.travelling", "-p", "no:xdist", "-W", "ignore", "--tb", "short")
@@ -100,7 +100,7 @@ def test_the_suite_passes(place: Place, part: str) -> None:
 
 
 class App:
-    """Asks one of the doors in a session."""
+    """Send requests to one of the doors in a session."""
 
     def __init__(self, sandbox: Serving, client: httpx.Client, session: str) -> None:
         self._sandbox = sandbox
@@ -140,7 +140,7 @@ def travelled(place: Place, directory: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @contextmanager
 def apps(sandbox: Serving) -> Iterator[list[App]]:
-    """One for each door."""
+    """Yield an app for each door."""
     trust: ssl.SSLContext = timeless(trusting(sandbox.ca_file))
     bank, options = "https://bank.example", {"verify": trust, "trust_env": False, "timeout": 20.0}
     with (
@@ -152,7 +152,7 @@ def apps(sandbox: Serving) -> Iterator[list[App]]:
 
 
 def walk(place: Place, app: App) -> None:
-    """What of the interface depends on the day."""
+    """Run the parts of the interface that depend on the day."""
     day, tomorrow = place.moment.date(), place.moment.date() + timedelta(days=1)
     clock = app.control("GET", "clock")
     now = datetime.fromisoformat(clock["now"])
@@ -190,7 +190,7 @@ def walk(place: Place, app: App) -> None:
     assert app.ask("GET", f"/v1/consents/{made['consentId']}/status")["consentStatus"] == gone
 
 
-def goes_by_the_banks_day(place: Place, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def uses_the_banks_day(place: Place, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with travelled(place, directory, monkeypatch) as sandbox, apps(sandbox) as every:
         for app in every:
             walk(place, app)
@@ -204,20 +204,20 @@ def goes_by_the_banks_day(place: Place, directory: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES, ids=str)
-def test_a_served_sandbox_goes_by_the_banks_day(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_by_the_banks_day(place, tmp_path, monkeypatch)
+def test_a_served_sandbox_uses_the_banks_day(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uses_the_banks_day(place, tmp_path, monkeypatch)
 
 
-def test_a_served_sandbox_goes_by_the_banks_day_at_the_time_and_place_of_the_day(
+def test_a_served_sandbox_uses_the_banks_day_at_the_time_and_place_of_the_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_by_the_banks_day(of_the_day(list(PLACES)), tmp_path, monkeypatch)
+    uses_the_banks_day(of_the_day(list(PLACES)), tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Vienna", "Pacific/Auckland"])
 def test_midnight_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
-    """What was valid until that day, or waits for the next one, and the test data of sessions that began before."""
+    """Consents end on that day, payments are due on the next day, and sessions have test data from before midnight."""
     place = Place("2026-12-31T23:59:45+01:00", zone)
     day, tomorrow = date(2026, 12, 31), date(2027, 1, 1)
     with travelled(place, tmp_path, monkeypatch) as sandbox, apps(sandbox) as (app, *_, default):

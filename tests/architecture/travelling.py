@@ -1,7 +1,8 @@
-"""Another time than it is: for a run of pytest, and for `xs2a-sandbox`.
+"""Change the time for a pytest run and for `xs2a-sandbox`.
 
-`pytest -p tests.architecture.travelling` begins every test at TRAVEL_TO, an ISO time with its offset; for `python -m
-tests.architecture.travelling serve …` time stands still there until it listens. From then on time passes.
+`pytest -p tests.architecture.travelling` starts every test at TRAVEL_TO, an ISO time with an offset. With
+`python -m tests.architecture.travelling serve …` the time stands still until the sandbox listens, and passes from then
+on.
 """
 
 import os
@@ -18,12 +19,14 @@ _NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
 
 
 def depart() -> None:
-    """Once more."""
+    """Travel to the same time again."""
     _traveller.move_to(datetime.fromisoformat(os.environ[TRAVEL_TO]), tick=True)
 
 
 def timeless(context: ssl.SSLContext) -> ssl.SSLContext:
-    """A client's, which takes certificates whatever day it is: they are of the travelled time, OpenSSL has its own."""
+    """Return a client context that ignores validity dates: certificates have the travelled time, but OpenSSL the real
+    one.
+    """
     context.verify_flags |= _NO_CHECK_TIME
     return context
 

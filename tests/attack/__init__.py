@@ -1,1 +1,1 @@
-"""The attack: raw cases as data, what must happen, and what runs them against a real `serve`."""
+"""Attacks on a real `serve`: cases as data, the expected outcomes, and the code that runs them."""

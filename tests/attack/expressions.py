@@ -1,4 +1,4 @@
-"""The attack by expressions that would keep the sandbox busy: it answers others all the same, and stops when told."""
+"""Attack with expensive expressions: the sandbox must still answer other requests, and stop on a signal."""
 
 import json
 import re
@@ -20,11 +20,11 @@ from tests.support.serving import Serving, served
 
 AT_ONCE = 2
 HEALTHY = 15.0
-"""Seconds for the health of a sandbox that is asked so much, on a machine that is busy; each answer may take one."""
+"""Seconds for the health check of a busy sandbox on a busy machine. Each of the expensive answers may take a second."""
 STOPPED = 30.0
-"""Seconds for its end."""
+"""Seconds for the sandbox to stop."""
 ROOM = 900_000
-"""Bytes of a body, nearly as many as one may have."""
+"""Bytes of a body, just below the limit."""
 
 _REPEATED = re.compile(r"\$\{(\d+)([,.]) ([^}]*)\}")
 _MEMBERS: Mapping[str, Callable[[int], Any]] = {
@@ -38,7 +38,7 @@ _MEMBERS: Mapping[str, Callable[[int], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """`says` is in the reason for which its answer fails."""
+    """`says` is part of the expected reason of the failure."""
 
     number: int
     text: str
@@ -49,7 +49,7 @@ class Expression:
 
     @property
     def body(self) -> dict[str, Any]:
-        """Holds what it names, as large as a request may be."""
+        """Return a body with the members that the expression uses, as large as a request may be."""
         names = set(re.findall(r"body\.(\w+)", self.text))
         return {name: _MEMBERS[name](ROOM // len(names)) for name in sorted(names)}
 
@@ -61,7 +61,7 @@ def expressions() -> list[Expression]:
 
 
 def withstood(every: Sequence[Expression], directory: Path) -> Iterator[str]:
-    """What of it did not hold."""
+    """Yield the failures."""
     cases = directory / "cases"
     cases.mkdir(parents=True)
     rules = [{"id": f"e{one.number}", "match": {"path": _path(one)}, "respond": _respond(one)} for one in every]
@@ -86,7 +86,7 @@ def withstood(every: Sequence[Expression], directory: Path) -> Iterator[str]:
 
 
 def _stopped(serving: Serving, every: Sequence[Expression], pool: ThreadPoolExecutor) -> Iterator[str]:
-    """What is wrong with how it ends while it is asked more of the same."""
+    """Return the error if the sandbox does not stop during further requests of the same kind."""
     over = Event()
     for _ in range(AT_ONCE):
         pool.submit(_keep_asking, serving, every[0], over)
@@ -104,7 +104,7 @@ def _stopped(serving: Serving, every: Sequence[Expression], pool: ThreadPoolExec
 
 
 def _health(serving: Serving, over: Event) -> float:
-    """The longest time that it took while it was looked at."""
+    """Return the longest response time during the check."""
     slowest = 0.0
     while not over.wait(0.05):
         began = monotonic()
@@ -119,7 +119,7 @@ def _health(serving: Serving, over: Event) -> float:
 
 
 def _ask(serving: Serving, one: Expression) -> int:
-    """The status; 0 where there is no answer."""
+    """Return the status, or 0 without an answer."""
     with requests.Session() as session:
         session.trust_env = False
         headers = {"Content-Type": "application/json"}

@@ -1,4 +1,4 @@
-"""Floods of HTTP/2 frames, over each way on which the sandbox speaks HTTP/2.
+"""Floods of HTTP/2 frames, through every door that speaks HTTP/2.
 
 python -m tests.attack.floods [NAME...] attacks a real `serve` and prints what each flood cost it.
 """
@@ -39,9 +39,9 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 WAYS = ("tls", "tunnel", "tls-proxy")
 CALM = h2.errors.ErrorCodes.ENHANCE_YOUR_CALM
 SECONDS = 20.0
-"""How long each connection waits to be ended."""
+"""Seconds to wait until the sandbox closes the connection."""
 STREAMS = 30_000
-"""Streams, or frames, of each connection at most."""
+"""Maximum number of streams or frames of each connection."""
 
 _BATCH = 500
 
@@ -52,12 +52,12 @@ def head(way: str, path: str = "/v1/accounts", method: str = "GET") -> list[tupl
 
 
 def block(*fields: tuple[str, str]) -> bytes:
-    """The fields, none of which goes into the table: the block is good for any stream."""
+    """Return an encoded block of fields. None enters the dynamic table, so the block is valid for any stream."""
     return Encoder().encode([(name, value, True) for name, value in fields], huffman=True)
 
 
 def batches(frames: Iterator[Frame]) -> Iterator[bytes]:
-    """The frames of one connection's attack, many at a time."""
+    """Join the frames of one connection's attack into larger writes."""
     pending = bytearray()
     for number, frame in zip(range(2 * STREAMS), frames, strict=False):
         pending += frame.serialize()
@@ -79,14 +79,14 @@ def rapid_reset(way: str) -> Iterator[Frame]:
 
 
 def made_resets(way: str) -> Iterator[Frame]:
-    """The sandbox itself has to reset each stream: its window grows too large."""
+    """Make the sandbox reset each stream, because its window becomes too large."""
     for request in requests(way, "END_STREAM"):
         yield request
         yield WindowUpdateFrame(request.stream_id, 2**31 - 1)
 
 
 def continuations(way: str) -> Iterator[Frame]:
-    """Each block of headers ends in many frames without a byte."""
+    """End each block of headers with many empty frames."""
     for request in requests(way, "END_STREAM"):
         request.flags.discard("END_HEADERS")
         yield request
@@ -95,7 +95,7 @@ def continuations(way: str) -> Iterator[Frame]:
 
 
 def endless_continuation(way: str) -> Iterator[Frame]:
-    """A block of headers that does not end."""
+    """Send a block of headers that does not end."""
     request = next(requests(way))
     request.flags.discard("END_HEADERS")
     yield request
@@ -115,7 +115,7 @@ def settings(way: str) -> Iterator[Frame]:
 
 
 def unknown_settings(way: str) -> Iterator[Frame]:
-    """Settings that mean nothing, of which h2 keeps each."""
+    """Send unknown settings. The library h2 stores each of them."""
     for start in range(100, 60_000, 2000):
         yield SettingsFrame(0, dict.fromkeys(range(start, start + 2000), 1))
 
@@ -150,7 +150,7 @@ def unknown_frames(way: str) -> Iterator[Frame]:
 
 
 def closed_windows(way: str) -> Iterator[Frame]:
-    """A hundred answers wait, and each frame looks through all of them."""
+    """Keep a hundred answers waiting. Each frame makes the sandbox iterate over all of them."""
     yield SettingsFrame(0, {SettingsFrame.INITIAL_WINDOW_SIZE: 0})
     for request, _ in zip(requests(way, "END_STREAM", path="/_sandbox/openapi.yaml"), range(100), strict=False):
         yield request
@@ -159,8 +159,8 @@ def closed_windows(way: str) -> Iterator[Frame]:
 
 
 def header_bombs(way: str) -> Iterator[Frame]:
-    """A large field goes into the table once, and is named by one byte again and again."""
-    # A name that is new, a value of 4,000 bytes; it is entry 62 then.
+    """Put a large field into the table once. Each of the following bytes refers to it."""
+    # A new name with a value of 4,000 bytes becomes entry 62.
     field = b"\x40\x06x-bomb\x7f" + bytes([0xA1, 0x1E]) + b"a" * 4000
     for request in requests(way, "END_STREAM"):
         request.data += field + b"\xbe" * 200
@@ -168,14 +168,14 @@ def header_bombs(way: str) -> Iterator[Frame]:
 
 
 def many_fields(way: str) -> Iterator[Frame]:
-    """As many fields as fit, each a byte long."""
+    """Send as many one-byte fields as possible."""
     for request in requests(way, "END_STREAM"):
         request.data += b"\x40\x01a\x01b" + b"\xbe" * 4000
         yield request
 
 
 def huge_frame(way: str) -> Iterator[Frame]:
-    """A frame that is announced with 16 MiB; there are only some of them."""
+    """Announce frames of 16 MiB, and send only a part of each."""
     while True:
         yield _Announced(0x42, 0, flag_byte=0, body=b"a" * 1000)
 
@@ -209,7 +209,7 @@ FLOODS: dict[str, Callable[[str], Iterator[Frame]]] = {
 
 
 class Http2Connection:
-    """One that has agreed on HTTP/2. A thread may send while another one receives: `ssl.SSLSocket` cannot do that."""
+    """An HTTP/2 connection. Unlike with `ssl.SSLSocket`, one thread can send while another one receives."""
 
     def __init__(self, raw: socket.socket, ca_file: Path) -> None:
         context = trusting(ca_file)
@@ -234,7 +234,7 @@ class Http2Connection:
         self._raw.sendall(data)
 
     def receive(self) -> bytes:
-        """What comes next; nothing once the sandbox has closed the connection."""
+        """Return the next data, or nothing if the sandbox has closed the connection."""
         received = bytearray()
         while not received and (data := self._raw.recv(65536)):
             with self._lock:
@@ -262,7 +262,7 @@ def http2(serving: Serving, way: str) -> Iterator[Http2Connection]:
 
 
 def frames(received: bytearray) -> Iterator[Frame]:
-    """Takes the whole frames out of what was received."""
+    """Return the complete frames in the received data."""
     while len(received) >= 9:
         frame, length = Frame.parse_frame_header(memoryview(bytes(received[:9])))
         if len(received) < 9 + length:
@@ -274,14 +274,14 @@ def frames(received: bytearray) -> Iterator[Frame]:
 
 @dataclass
 class Attacker:
-    """One connection's attack, in a thread of its own, and what came of it."""
+    """Attack through one connection in its own thread, and collect the result."""
 
     serving: Serving
     way: str
     flood: str
     sent: int = 0
     ends: list[int] = field(default_factory=list)
-    """The codes of the GOAWAYs."""
+    """The error codes of all GOAWAY frames."""
     was_closed: bool = False
 
     def start(self) -> Thread:
@@ -317,7 +317,7 @@ class Attacker:
 
 
 class Health:
-    """Asks the sandbox how it is, again and again, as long as it is entered; `slowest` is the longest answer."""
+    """Check the sandbox's health continuously inside the context. `slowest` is the longest response time."""
 
     def __init__(self, serving: Serving) -> None:
         self._url = f"{serving.direct}/_sandbox/health"
@@ -346,18 +346,18 @@ class Health:
 
 
 def memory(serving: Serving) -> int:
-    """Bytes that it holds now."""
+    """Return the memory in use, in bytes."""
     return int(Path(f"/proc/{serving.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu(serving: Serving) -> float:
-    """Seconds of processor time so far."""
+    """Return the processor time so far, in seconds."""
     fields = Path(f"/proc/{serving.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def attack(serving: Serving, flood: str, *ways: str) -> list[Attacker]:
-    """One connection for each way, all at once; returns once all have ended."""
+    """Attack with one connection for each way at the same time. Return when all have ended."""
     attackers = [Attacker(serving, way, flood) for way in ways]
     for thread in [attacker.start() for attacker in attackers]:
         thread.join()

@@ -1,4 +1,4 @@
-"""The attack by files to import: each ends in one error that names the file, and nothing is written."""
+"""Attack with files to import. Each file must cause one error that names it, and nothing is written."""
 
 import json
 import os
@@ -17,13 +17,13 @@ from xs2a_sandbox.http import har
 
 COMMAND = str(Path(sys.executable).with_name("xs2a-sandbox"))
 MEMORY = 2 * 1024**3
-"""Bytes that `import` may have, whatever a file asks for."""
+"""Maximum memory that `import` may use for any file, in bytes."""
 PATIENCE = 60
 """Seconds."""
 
 
 def document(**members: Any) -> dict[str, Any]:
-    """A HAR document with one good entry that is then changed: `response.status` is `response__status`."""
+    """Return a HAR document with one valid entry and these changes: `response__status` changes `response.status`."""
     one = har.log([taped("/v1/accounts")])
     for name, value in members.items():
         *outer, last = name.split("__")
@@ -45,7 +45,7 @@ def mapping(request: Any = None, response: Any = None) -> dict[str, Any]:
 
 
 def dump(**request: Any) -> bytes:
-    """One flow, of whose request some is something else."""
+    """Return one flow with these changes of its request."""
     state: Any = tflow.tflow(resp=True).get_state()
     state["request"] |= request
     return tnetstring.dumps(state)
@@ -83,7 +83,7 @@ HOSTILE: dict[str, bytes | str | Any] = {
     "a HAR status that is a list": document(response__status=[200]),
     "a HAR status of 400 digits": document(response__status=10**400),
     "a HAR header that is a number": document(request__headers=[7]),
-    "HAR content that is no base64": document(response__content={"text": "\xe4", "encoding": "base64"}),
+    "HAR content that is not base64": document(response__content={"text": "\xe4", "encoding": "base64"}),
     "Postman variables that grow": collection(DOUBLING, "{{base}}/{{v0}}"),
     "Postman variables that grow in a body": collection(DOUBLING, body={"mode": "raw", "raw": "{{v0}}"}),
     "Postman variables that grow in a header": collection(DOUBLING, header=[{"key": "A", "value": "{{v0}}"}]),
@@ -171,7 +171,7 @@ def run(file: Path, to: Path) -> subprocess.CompletedProcess[str]:
 
 
 def refused(name: str, directory: Path) -> Iterator[str]:
-    """What is wrong with how `import` takes the file of that name."""
+    """Return the problem with the result of `import` for this file, if there is one."""
     try:
         ended = run(written(HOSTILE[name], directory / "stubs"), directory / "out")
     except subprocess.TimeoutExpired:

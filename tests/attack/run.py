@@ -1,4 +1,4 @@
-"""Runs the attack against a real `serve` in every mode, and says what did not hold.
+"""Run the attack against a real `serve` in every mode, and print the failures.
 
 python -m tests.attack.run [--quick]
 """
@@ -30,9 +30,9 @@ MODES = ("simulate", "spy", "record", "compare")
 ROADS = ("plain", "tunnel", "tls", "direct")
 CANARY = "canary-7f3a"
 PATIENCE = 1.5
-"""Seconds for an answer where none is expected, too: the beginning of something longer is waited for in vain."""
+"""Seconds to wait for an answer, even if none is expected: an incomplete request is never answered."""
 LIMIT = 60.0
-"""Seconds for an answer that has to come; only a sandbox that does not answer takes so long."""
+"""Seconds for an answer that must arrive. Only a sandbox that does not answer takes so long."""
 AT_ONCE = 8
 
 _PLACEHOLDER = re.compile(r"\$\{(\w+)((?: [^${}]*)?)\}")
@@ -40,7 +40,7 @@ _PLACEHOLDER = re.compile(r"\$\{(\w+)((?: [^${}]*)?)\}")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`value` is what is special about it among its family."""
+    """`value` distinguishes the case from others of its family."""
 
     family: str
     number: int
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Something that did not hold."""
+    """A failed check."""
 
     mode: str
     what: str
@@ -80,13 +80,13 @@ def cases() -> list[Case]:
 
 
 def first_of_each(every: Sequence[Case]) -> list[Case]:
-    """One of each family."""
+    """Return one case of each family."""
     return list({case.family: case for case in reversed(every)}.values())
 
 
 @dataclass
 class Target:
-    """A `serve` in one mode, and the bank that it is told of."""
+    """A `serve` in one mode, and its bank."""
 
     mode: str
     serving: Serving
@@ -94,7 +94,7 @@ class Target:
     directory: Path
 
     def exchange(self, case: Case, road: str) -> str:
-        """The class of the answer's status, or `none`."""
+        """Return the class of the answer's status, or `none`."""
         url = urlsplit({"tls": self.serving.tls, "direct": self.serving.direct}.get(road, self.serving.proxy))
         bank = f"127.0.0.1:{self.bank.port}"
         sent = self.written(case, road, bank, f"127.0.0.1:{url.port}").encode("latin-1")
@@ -139,7 +139,7 @@ class Target:
         def fill(match: re.Match[str]) -> str:
             name, rest = match[1], match[2].removeprefix(" ")
             if name == "url":
-                if not rest.startswith("/"):  # a host of its own
+                if not rest.startswith("/"):  # a separate host
                     rest, slash, path = rest.partition("/")
                     return f"http://{rest}{slash}{path}" if road == "plain" else slash + path
                 return f"http://{host}{rest}" if road == "plain" else rest
@@ -161,7 +161,7 @@ class Target:
             return _read(raw).startswith(b"HTTP/1.1 200")
 
     def leaks(self, every: Sequence[Case]) -> Iterator[str]:
-        """Where canaries are that must not be there; the sandbox has ended by now."""
+        """Yield the places where canaries leaked. The sandbox must have ended."""
         by_number = {str(case.number): case for case in every}
         places = {"the bank": b"".join(self.bank.seen), "the log": self.serving.output.encode()}
         places |= {str(file): file.read_bytes() for file in (self.directory / "rec").rglob("*") if file.is_file()}
@@ -184,7 +184,7 @@ def target(mode: str, directory: Path, engine: str = "auto") -> Iterator[Target]
 
 
 def attack(mode: str, every: Sequence[Case], directory: Path, engine: str) -> tuple[int, list[Broken]]:
-    """How many exchanges there were, and what did not hold."""
+    """Return the number of exchanges, and the failures."""
     broken: list[str] = []
     with target(mode, directory, engine) as attacked, ThreadPoolExecutor(AT_ONCE) as pool:
         sent = [(case, road) for case in every for road in case.roads]
@@ -239,7 +239,7 @@ def main(words: Sequence[str]) -> int:
 
 def _surroundings() -> Iterator[Broken]:
     attacks: list[tuple[str, Callable[[Any, Path], Iterator[str]], Sequence[Any]]] = [
-        ("environments", surroundings.heeded, surroundings.environments()),
+        ("environments", surroundings.used_variables, surroundings.environments()),
         ("cassettes", surroundings.accepted, surroundings.cassettes()),
         ("imports", imports.refused, list(imports.HOSTILE)),
     ]

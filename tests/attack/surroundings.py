@@ -1,4 +1,4 @@
-"""The attack on what surrounds a `serve`: its environment, and files that somebody hands its user."""
+"""Attack through the environment of `serve`, and through files from other people."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from tests.support.serving import served
 
 HERE = Path(__file__).parent
 LINTED = 20.0
-"""Seconds within which a cassette is refused, on a machine that is busy."""
+"""Seconds within which a cassette is refused on a busy machine."""
 
 
 def environments() -> list[dict[str, str]]:
@@ -28,8 +28,8 @@ def cassettes() -> list[dict[str, str]]:
     return list(yaml.safe_load((HERE / "cassettes.yaml").read_text())["cassettes"])
 
 
-def heeded(environment: dict[str, str], directory: Path) -> Iterator[str]:
-    """What of it a serving process has heeded."""
+def used_variables(environment: dict[str, str], directory: Path) -> Iterator[str]:
+    """Return the variables that a running `serve` has used."""
     folder = directory / "theirs"
     folder.mkdir()
     authority = Authority(directory)
@@ -56,7 +56,7 @@ def heeded(environment: dict[str, str], directory: Path) -> Iterator[str]:
 
 
 def accepted(cassette: dict[str, str], directory: Path) -> Iterator[str]:
-    """What is wrong with how `lint` takes it."""
+    """Return the problem with the result of `lint`, if there is one."""
     file = directory / "case.yaml"
     file.write_text(cassette["text"].replace("${folder}", str(directory)))
     command = [sys.executable, "-m", "xs2a_sandbox", "lint", str(file)]

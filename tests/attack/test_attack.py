@@ -1,4 +1,4 @@
-"""The attack holds: one case of each family every day, all of them where there is time."""
+"""The sandbox withstands the attack. Quick tests use one case of each family, slow tests use all cases."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ import pytest
 
 from tests.attack.expressions import Expression, expressions, withstood
 from tests.attack.run import MODES, attack, cases, first_of_each, target
-from tests.attack.surroundings import accepted, cassettes, environments, heeded
+from tests.attack.surroundings import accepted, cassettes, environments, used_variables
 from tests.support.roads import ENGINES
 
 
-def test_the_cases_are_many_and_each_has_its_expectation() -> None:
+def test_every_case_has_an_expectation() -> None:
     every = cases()
     assert len(every) >= 300
     assert len({str(case) for case in every}) == len(every)
@@ -36,8 +36,8 @@ def test_every_case(mode: str, engine: str, tmp_path: Path) -> None:
     assert not broken
 
 
-def test_a_leak_would_be_seen(tmp_path: Path) -> None:
-    """What the bank may be asked carries no canary; one that gets there is told, with its case."""
+def test_a_leak_is_detected(tmp_path: Path) -> None:
+    """Ordinary requests to the bank contain no canary. If one arrives there, it is reported with its case."""
     every = cases()
     with target("spy", tmp_path) as attacked:
         case = next(one for one in every if one.family == "the-bank-itself")
@@ -50,24 +50,24 @@ def test_a_leak_would_be_seen(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(environments())))
-def test_an_environment(number: int, tmp_path: Path) -> None:
-    assert not list(heeded(environments()[number], tmp_path))
+def test_malicious_environment_variables(number: int, tmp_path: Path) -> None:
+    assert not list(used_variables(environments()[number], tmp_path))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(cassettes())))
-def test_a_cassette(number: int, tmp_path: Path) -> None:
+def test_malicious_cassettes(number: int, tmp_path: Path) -> None:
     assert not list(accepted(cassettes()[number], tmp_path))
 
 
-def test_some_expressions(tmp_path: Path) -> None:
-    """One of each kind, while others are answered, and then the end."""
+def test_some_expensive_expressions(tmp_path: Path) -> None:
+    """Use one expression of each kind. The sandbox must answer other requests meanwhile, and stop afterwards."""
     first = {one.says: one for one in reversed(expressions())}
     assert not list(withstood(list(first.values()), tmp_path))
 
 
-def test_an_expression_that_is_answered_would_be_seen(tmp_path: Path) -> None:
-    (broken,) = withstood([Expression(0, "1 + 1", "more work than")], tmp_path)
+def test_an_answered_expression_is_detected(tmp_path: Path) -> None:
+    (broken,) = withstood([Expression(0, "1 + 1", "need more than")], tmp_path)
     assert broken.startswith("1 + 1 is answered 200")
 
 

@@ -1,4 +1,4 @@
-"""Clients of HTTP/2 that flood are sent away before they cost much, and ordinary clients never are."""
+"""HTTP/2 clients that flood are disconnected before they cost much. Ordinary clients never are."""
 
 import shutil
 import subprocess
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.slow
 
 ENDED = [name for name in FLOODS if name not in ("rapid-reset", "many-fields", "huge-frame")]
 PATIENCE = 300.0
-"""Seconds for a program that asks 10,000 times, on a machine that is busy with other tests."""
+"""Seconds for a program that sends 10,000 requests, on a machine that is busy with other tests."""
 
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with served(tmp_path_factory.mktemp("floods") / "serve") as serving:
-        attack(serving, "settings", *WAYS)  # mitmproxy is loaded from here on
+        attack(serving, "settings", *WAYS)  # load mitmproxy first
         yield serving
 
 
@@ -42,13 +42,13 @@ def ends_with_a_goaway(serving: Serving, flood: str) -> None:
     assert health.answers > 10
 
 
-def test_requests_that_cost_much_each_leave_room_for_others(serving: Serving) -> None:
+def test_expensive_requests_do_not_block_others(serving: Serving) -> None:
     with Health(serving) as health:
         attack(serving, "many-fields", *WAYS)
     assert health.answers > 10
 
 
-def test_memory_is_given_back(serving: Serving) -> None:
+def test_memory_is_released_after_a_flood(serving: Serving) -> None:
     ends_with_a_goaway(serving, "rapid-reset")
     before = memory(serving)
     for _ in range(3):
@@ -56,7 +56,7 @@ def test_memory_is_given_back(serving: Serving) -> None:
     assert memory(serving) < 1.2 * before
 
 
-def test_a_sandbox_that_is_attacked_stops_at_once(tmp_path: Path) -> None:
+def test_a_sandbox_under_attack_stops_at_once(tmp_path: Path) -> None:
     with served(tmp_path / "serve") as serving:
         attack(serving, "settings", "tls")
         attackers = [Attacker(serving, way, "rapid-reset") for way in WAYS]
@@ -70,19 +70,19 @@ def test_a_sandbox_that_is_attacked_stops_at_once(tmp_path: Path) -> None:
             thread.join()
 
 
-def test_a_frame_that_is_announced_as_too_large_is_not_awaited(serving: Serving) -> None:
+def test_a_frame_with_an_excessive_length_is_rejected_at_once(serving: Serving) -> None:
     (attacker,) = attack(serving, "huge-frame", "tls")
     assert attacker.ends == [h2.errors.ErrorCodes.FRAME_SIZE_ERROR]
 
 
-def test_the_log_has_one_line_of_each_flood(tmp_path: Path) -> None:
+def test_the_log_has_one_line_for_each_flood(tmp_path: Path) -> None:
     with served(tmp_path / "serve") as serving:
         attack(serving, "pings", *WAYS)
         said = serving.warnings
     assert said.count("over HTTP/2: its connection is closed") == len(said.splitlines()) == len(WAYS)
 
 
-def test_a_body_in_many_small_pieces_is_read(serving: Serving) -> None:
+def test_a_body_in_many_small_pieces_is_accepted(serving: Serving) -> None:
     with httpx.Client(verify=trusting(serving.ca_file, "h2"), http2=True, trust_env=False, timeout=PATIENCE) as client:
         for _ in range(2):
             answer = client.post(f"{serving.tls}/v1/consents", content=(b"[1,2,3,4]," for _ in range(4000)))
@@ -94,7 +94,7 @@ ASKED = 10_000
 
 GOOD = {
     "h2load": ("h2load", "-n", f"{ASKED}", "-c", "1", "-m", "100"),
-    # Windows of 1 KiB, and answers of more.
+    # Windows of 1 KiB, and larger answers.
     "h2load with small windows": ("h2load", "-n", "500", "-c", "1", "-m", "50", "-w", "10", "-W", "10"),
     "h2load with bodies": ("h2load", "-n", "2000", "-c", "2", "-m", "100", "-d", sys.executable + ".body"),
     "nghttp with padding": ("nghttp", "-b", "100", "-m", "200"),

@@ -1,4 +1,4 @@
-"""A bank that differs from the documented dialect in ten ways, the journeys of an app at it, and what they record."""
+"""A bank that differs from the documented dialect in ten ways, and recorded flows of an app at that bank."""
 
 import asyncio
 import json
@@ -36,12 +36,12 @@ FOLDER = Path(__file__).with_name("differing")
 
 
 def write(directory: Path) -> Path:
-    """The bank's dialect, in a folder of its own."""
+    """Write the bank's dialect into a folder."""
     return Path(shutil.copytree(FOLDER, directory / "differing"))
 
 
 def varied(directory: Path, options: Mapping[str, Mapping[str, Any]]) -> Path:
-    """The bank's dialect with other habits."""
+    """Write the bank's dialect with these additional options into a folder."""
     folder = write(directory)
     file = folder / "dialect.yaml"
     cassette = yaml_reader.read(file).value
@@ -54,7 +54,7 @@ def varied(directory: Path, options: Mapping[str, Mapping[str, Any]]) -> Path:
 
 
 def engine(folder: Path, *quirks: str) -> Engine:
-    """A sandbox that speaks the dialect of a folder, with its test data."""
+    """Return a sandbox with the dialect and the test data of a folder."""
     schemas = Schemas([bundled("schemas")])
     data = folder / "testdata.yaml"
     return Engine(
@@ -85,16 +85,16 @@ def engine(folder: Path, *quirks: str) -> Engine:
 
 @dataclass
 class App:
-    """Asks an engine, and writes down what went over the wire."""
+    """Send requests to an engine, and record the exchanges."""
 
     engine: Engine
     bank: str = URL
     executed: str = "ACSC"
-    """What the bank says of a payment that it has executed."""
+    """The bank's word for an executed payment."""
     entries: list[Exchange] = field(default_factory=list)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The JSON that is answered."""
+        """Return the JSON of the answer."""
         fields = [("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.7")]
         fields += [(name.replace("_", "-"), value) for name, value in headers.items()]
         content = b"" if body is None else json.dumps(body).encode()
@@ -107,16 +107,16 @@ class App:
         return json.loads(response.body) if response.body else None
 
     def decide(self, thing: Thing, id: str, state: str) -> None:
-        """Lets the customer, or the bank, do what leads to a state."""
+        """Let the customer or the bank bring the resource into this state."""
         request = Request("GET", f"{PREFIX}/v1/accounts", Headers([]), b"")
         move = asyncio.run(self.engine.follow(request, ReportedState(thing, id, state)))
         assert move
         assert move.done
 
-    # Journeys
+    # Flows
 
     def reads_accounts(self, until: str = "2027-01-31", *, delete: bool = True) -> str:
-        """A consent is given, used and deleted."""
+        """Create, use and delete a consent."""
         made = self.ask("POST", "/v1/consents", _consent(until), PSU_ID="petra")
         id = str(made["consentId"])
         self.ask("GET", f"/v1/consents/{id}/status")
@@ -137,7 +137,7 @@ class App:
         return id
 
     def pays(self, amount: str = "12.50", product: str = "giro-transfers") -> str:
-        """A payment is initiated, signed and looked at."""
+        """Initiate, sign and read a payment."""
         id = str(self.ask("POST", f"/v1/payments/{product}", _payment(amount), PSU_ID="petra")["paymentId"])
         own = f"/v1/payments/{product}/{id}"
         self.ask("GET", f"{own}/status")
@@ -148,7 +148,7 @@ class App:
         return id
 
     def mistypes(self) -> str:
-        """A consent is asked for, and the code is wrong once, and again for as long as it may be entered."""
+        """Create a consent, and enter a wrong code until the authorisation fails."""
         made = self.ask("POST", "/v1/consents", _consent("2027-01-31"), PSU_ID="petra")
         own = f"/v1/consents/{made['consentId']}"
         started = self.ask("POST", f"{own}/authorisations", {"psuData": {"password": "start12"}}, PSU_ID="petra")
@@ -160,7 +160,7 @@ class App:
         return str(made["consentId"])
 
     def declines(self) -> str:
-        """The customer does not want what a consent is for, and it is looked at, used and deleted."""
+        """Let the customer reject a consent. Then read, use and delete it."""
         made = self.ask("POST", "/v1/consents", _consent("2027-01-31"), PSU_ID="petra")
         id = str(made["consentId"])
         self.decide("consent", id, "rejected")
@@ -171,7 +171,7 @@ class App:
         return id
 
     def cancels(self) -> str:
-        """A payment is taken back before anybody has signed it, and another when it has been executed."""
+        """Cancel a payment before it is signed, and another one after it has been executed."""
         own = "/v1/payments/giro-transfers"
         first, second = (str(self.ask("POST", own, _payment("7.70"), PSU_ID="petra")["paymentId"]) for _ in range(2))
         self.ask("DELETE", f"{own}/{first}")
@@ -182,7 +182,7 @@ class App:
         return first
 
     def overdraws(self) -> str:
-        """A payment of more than the account has."""
+        """Initiate a payment that exceeds the balance."""
         own = "/v1/payments/giro-transfers"
         id = str(self.ask("POST", own, _payment("999999.00"), PSU_ID="petra")["paymentId"])
         self.ask("GET", f"{own}/{id}")
@@ -190,7 +190,7 @@ class App:
         return id
 
     def errs(self) -> None:
-        """Ids that nobody knows."""
+        """Request unknown ids."""
         self.ask("GET", f"/v1/consents/{uuid4()}/status")
         self.ask("GET", "/v1/accounts", Consent_ID=str(uuid4()))
         self.ask("GET", f"/v1/payments/sepa-credit-transfers/{uuid4()}/status")
@@ -213,13 +213,13 @@ def _payment(amount: str) -> dict[str, Any]:
 
 
 def _as_of_a_bank(response: Response) -> Response:
-    """The answer without what only a sandbox says."""
+    """Return the answer without the sandbox's own headers."""
     own = tuple(pair for pair in response.headers if not pair[0].lower().startswith("x-sandbox-"))
     return Response(response.status, own, response.body)
 
 
 def states(entries: list[Exchange]) -> Mapping[str, list[str]]:
-    """The states that answers tell, one after the other, by the member that tells them."""
+    """Return the sequence of states in the answers for each member that contains states."""
     by_member: dict[str, list[str]] = {}
     for entry in entries:
         value = json.loads(entry.answer_body) if entry.answer_body else None

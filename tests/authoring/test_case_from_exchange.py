@@ -1,4 +1,4 @@
-"""Rules made of exchanges: they load, answer the same request again, and their examples hold."""
+"""Rules made from exchanges can be loaded, give the same answer, and their examples pass."""
 
 import json
 from decimal import Decimal
@@ -30,7 +30,7 @@ def blueprint(tmp_path_factory: pytest.TempPathFactory) -> Blueprint:
 
 
 def with_case(blueprint: Blueprint, case: dict[str, Any]) -> Engine:
-    """Read as a cassette is, with all of lint's checks."""
+    """Read the rule like a cassette, with all checks of lint."""
     cassette = read_rules(to_json({"cassette": 1, "rules": [case]}).decode(), Path("case"), blueprint.schemas, "case")
     return blueprint.engine(blueprint.extend([[cassette]]), MemoryStore(), Journal())
 
@@ -55,7 +55,7 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("method", "target", "options"), CALLS, ids=[f"{m} {t}" for m, t, _ in CALLS])
-def test_the_case_answers_that_very_request_the_same(
+def test_the_rule_gives_the_same_answer_to_the_same_request(
     blueprint: Blueprint, method: str, target: str, options: dict[str, Any]
 ) -> None:
     entry = exchanged(method, target, **options)
@@ -72,7 +72,7 @@ def test_the_case_answers_that_very_request_the_same(
     assert run(engine, example) == []
 
 
-def test_what_the_app_makes_up_for_each_request_may_be_any_as_in_recordings(blueprint: Blueprint) -> None:
+def test_values_that_change_with_each_request_may_differ(blueprint: Blueprint) -> None:
     sent = {"id": CONSENT, "endToEndIdentification": "E-1", "name": "Anna", "validUntil": "2026-11-21"}
     case = case_from(exchanged("POST", "/v1/consents", json=sent), blueprint.interface)
     assert case["match"]["body"] == {
@@ -83,14 +83,14 @@ def test_what_the_app_makes_up_for_each_request_may_be_any_as_in_recordings(blue
     }
 
 
-def test_a_large_body_is_not_asked_for(blueprint: Blueprint) -> None:
+def test_a_large_body_is_not_matched(blueprint: Blueprint) -> None:
     entry = exchanged("POST", "/v1/consents", json={f"m{n}": n for n in range(50)})
     assert "body" not in case_from(entry, blueprint.interface)["match"]
 
 
 def journaled(response: Response) -> Journaled:
     engine = an_engine()
-    exchange = LogEntry("default", "GET", "/v1/x", response.status, 1.0, "rule", "r")
+    exchange = LogEntry("default", "GET", "/v1/x", response.status, 1.0, "rule", "r", fault=response.fault)
     engine.journal.add(Request("GET", "/v1/x", Headers()), response, exchange)
     return engine.journal.entries()[0]
 
@@ -142,18 +142,18 @@ def journaled(response: Response) -> Journaled:
         ),
     ],
 )
-def test_answers_of_every_kind(blueprint: Blueprint, response: Response, expected: dict[str, Any]) -> None:
+def test_rules_for_all_kinds_of_answers(blueprint: Blueprint, response: Response, expected: dict[str, Any]) -> None:
     case = case_from(journaled(response), blueprint.interface)
     assert case["respond"] == expected
     with_case(blueprint, case)
 
 
-def test_what_was_not_kept_whole_makes_no_case(blueprint: Blueprint) -> None:
-    with pytest.raises(UserMistake, match="was cut in the journal"):
+def test_a_truncated_exchange_makes_no_case(blueprint: Blueprint) -> None:
+    with pytest.raises(UserMistake, match="is too large"):
         case_from(journaled(Response(200, (), b"x" * (KEPT_BODY + 1))), blueprint.interface)
 
 
-def test_a_case_of_a_refused_request_does_not_answer_the_corrected_one(blueprint: Blueprint) -> None:
+def test_a_rule_for_a_refused_request_does_not_match_the_corrected_request(blueprint: Blueprint) -> None:
     order = {
         "debtorAccount": {"iban": "AT459880000010204711"},
         "instructedAmount": {"amount": "1.00", "currency": "EUR"},

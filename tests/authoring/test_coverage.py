@@ -1,4 +1,4 @@
-"""What was exercised, and what was not."""
+"""Coverage of rules and operations."""
 
 from tests.support.engine_client import Client, an_engine, cassette
 from xs2a_sandbox.features.authoring.coverage import CoverageTally, as_json, measure
@@ -15,7 +15,7 @@ def exchange(rule: str | None = None, error: str | None = None) -> LogEntry:
     return LogEntry("default", "GET", "/x", 200, 1.0, "rule", rule, error=error)
 
 
-def test_what_answered_is_exercised(tmp_path):
+def test_rules_and_operations_that_answered_are_exercised(tmp_path):
     bank, tally = an_engine(layers=cassette(tmp_path, CASES)), CoverageTally()
     bank.use(on_exchange=tally.add)
     client = Client(bank)
@@ -33,7 +33,7 @@ def test_what_answered_is_exercised(tmp_path):
     }
 
 
-def test_each_part_says_what_it_is_and_where(tmp_path):
+def test_each_part_has_a_description_and_a_place(tmp_path):
     bank = an_engine(layers=cassette(tmp_path, CASES)).interface
     coverage = as_json(measure(bank, CoverageTally({"closed"}, {"busy"})))
 

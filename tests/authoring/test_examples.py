@@ -73,13 +73,13 @@ def own(engine: Engine, tmp_path: Path) -> list[Example]:
         ("{where: {rest: x}, headers: {psu-IP-address: null, X-Request-ID: mine}}", "{ip: null, id: mine}"),
     ],
 )
-def test_what_is_left_out_comes_from_the_rule(tmp_path: Path, request_: str, expected: str) -> None:
+def test_missing_parts_of_the_request_come_from_the_rule(tmp_path: Path, request_: str, expected: str) -> None:
     built = engine(tmp_path, REQUESTS + f"      - {{request: {request_}, expect: {{status: 200, body: {expected}}}}}\n")
     (entry,) = own(built, tmp_path)
     assert run(built, entry) == []
 
 
-def test_a_query_that_is_null_is_not_sent(tmp_path: Path) -> None:
+def test_a_query_parameter_that_is_null_is_not_sent(tmp_path: Path) -> None:
     built = engine(
         tmp_path, REQUESTS + "      - {request: {where: {rest: x}, query: {d: null}}, expect: {status: 200}}\n"
     )
@@ -87,14 +87,14 @@ def test_a_query_that_is_null_is_not_sent(tmp_path: Path) -> None:
     assert compose(entry).target == "/mirror/hello/x"
 
 
-def test_each_example_has_a_session_of_its_own(tmp_path: Path) -> None:
+def test_each_example_has_its_own_session(tmp_path: Path) -> None:
     built = engine(tmp_path, COUNT)
     entries = own(built, tmp_path)
     assert [compose(entry).method for entry in entries] == ["DELETE", "DELETE"]
     assert [run(built, entry) for entry in entries] == [[], []]
 
 
-def test_a_rule_for_an_operation_takes_its_method_and_path(tmp_path: Path) -> None:
+def test_a_rule_for_an_operation_uses_its_method_and_path(tmp_path: Path) -> None:
     built = engine(
         tmp_path,
         """\
@@ -129,13 +129,13 @@ ANSWER = Response(201, (("X-One", "1"),), b'{"a": 1.50, "list": [{"b": 2, "c": 3
         ({"status": 201, "body": {"z": None}}, ['the body does not contain {"z":null}; the answer is']),
     ],
 )
-def test_complaints_say_what_came_instead(expect: dict[str, Any], complaints: list[str]) -> None:
+def test_complaints_name_the_actual_values(expect: dict[str, Any], complaints: list[str]) -> None:
     differences = compare(expect, ANSWER)
     assert len(differences) == len(complaints)
     assert all(one.startswith(start) for one, start in zip(differences, complaints, strict=True))
 
 
-def test_the_answer_and_the_reason_are_said_once() -> None:
+def test_the_answer_and_the_reason_appear_once() -> None:
     differences = compare({"status": 200, "headers": {"X-One": "2"}, "body": {"a": 1}}, ANSWER, ", as it is")
     assert differences == [
         f"the status is 201, not 200, as it is; the answer is {ANSWER.body.decode()}",
@@ -157,7 +157,7 @@ def test_the_answer_and_the_reason_are_said_once() -> None:
         ("headers: {}", "{roles: nobody}"),
     ],
 )
-def test_a_client_certificate_is_shown(tmp_path: Path, certificate: str, expected: str) -> None:
+def test_a_client_certificate_is_sent(tmp_path: Path, certificate: str, expected: str) -> None:
     example = f"      - {{request: {{{certificate}}}, expect: {{status: 200, body: {expected}}}}}\n"
     sandbox = engine(tmp_path, CLIENTS + example)
     (entry,) = own(sandbox, tmp_path)

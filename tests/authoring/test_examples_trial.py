@@ -29,7 +29,7 @@ def tried(tmp_path: Path, text: str = RULES) -> list[Trial]:
     return [one for one in trials(bank.interface, bank.schemas, bank.parts.testdata) if one.entry.owner.id == "mine"]
 
 
-def test_what_becomes_of_each(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_outcome_of_each_example(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     fine, wrong, broken, gap, nowhere = tried(tmp_path)
 
     assert (fine.complaints, fine.failure) == ((), None)
@@ -38,8 +38,8 @@ def test_what_becomes_of_each(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert fine.exchange.rule == "mine"
     assert wrong.complaints[0].startswith("the body does not contain")
     assert broken.failure
-    assert "the status came out as 'broken'" in broken.failure
-    assert gap.complaints == ("the example does not say what {kind} is; give it under where",)
+    assert "the status must be a whole number, not 'broken'" in broken.failure
+    assert gap.complaints == ("the example has no value for {kind}; add it under where",)
     assert gap.response is None
     assert nowhere.complaints == ()
     assert nowhere.exchange
@@ -62,7 +62,7 @@ rules:
 """
 
 
-def test_who_answered_and_why_the_examples_own_rule_did_not(tmp_path: Path) -> None:
+def test_a_complaint_names_the_rule_that_answered_and_why_the_own_rule_did_not(tmp_path: Path) -> None:
     itself, unfit, outranked, refused = [one.complaints[0] for one in tried(tmp_path, ANSWERED)]
 
     def place(line: int) -> str:
@@ -75,10 +75,10 @@ def test_who_answered_and_why_the_examples_own_rule_did_not(tmp_path: Path) -> N
     assert ", refused by account-list (" in refused
 
 
-def test_what_the_engine_would_log_is_the_failure(tmp_path: Path) -> None:
+def test_an_error_that_the_engine_would_log_is_the_failure(tmp_path: Path) -> None:
     text = (
         'rules: [{id: mine, match: {path: /a}, respond: {headers: {X-A: "{{ query.a }}"}, text: a}, examples: [EX]}]\n'
     )
     (one,) = tried(tmp_path, text.replace("EX", '{request: {query: {a: "1\\n2"}}, expect: {status: 200}}'))
-    assert one.failure == "the header X-A holds a line break, NUL or characters outside Latin-1"
+    assert one.failure == "the header X-A contains a line break, NUL or characters outside Latin-1"
     assert logging.getLogger("xs2a_sandbox").propagate

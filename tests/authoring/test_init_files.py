@@ -12,6 +12,8 @@ from xs2a_sandbox.bank import loading
 from xs2a_sandbox.bundled import QUIRKS, SCA_PAGES, SCENARIOS, bundled
 from xs2a_sandbox.clock import BANK_ZONE
 from xs2a_sandbox.config import Settings, settings
+from xs2a_sandbox.config.known_banks import known_banks
+from xs2a_sandbox.config.readers import quirk_files
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents.yaml_reader import parse
 from xs2a_sandbox.errors import UserMistake
@@ -27,7 +29,7 @@ def files(directory: Path) -> dict[Path, bytes]:
     }
 
 
-def test_what_is_bundled_and_the_settings_are_written(tmp_path: Path) -> None:
+def test_init_writes_the_bundled_files_and_the_settings(tmp_path: Path) -> None:
     new = tmp_path / "new/place"
 
     listed = starter.write(new)
@@ -39,7 +41,7 @@ def test_what_is_bundled_and_the_settings_are_written(tmp_path: Path) -> None:
     assert settings.load({}, {}, new) == Settings()
 
 
-def test_cases_of_whoever_works_in_a_checkout_are_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_does_not_copy_local_cases_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkout = tmp_path / "checkout"
     shutil.copytree(bundled("cassettes"), checkout)
     (checkout / "cases/mine.yaml").write_text("cassette: 1\nruls: []\n")
@@ -52,7 +54,7 @@ def test_cases_of_whoever_works_in_a_checkout_are_nobody_elses(tmp_path: Path, m
     assert loading.read(Settings()).problems == []
 
 
-def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_are_valid_if_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "my-testdata.yaml").touch()
     (tmp_path / "my-redaction.yaml").write_text("redaction: 1\n")
@@ -62,6 +64,8 @@ def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch
     (tmp_path / settings.FILE).write_text(active)
 
     assert settings.load({}, {}, tmp_path) == Settings(
+        like="n26",
+        quirk=quirk_files(known_banks()["n26"].quirks, tmp_path),
         testdata=tmp_path / "my-testdata.yaml",
         redaction=tmp_path / "my-redaction.yaml",
         frozen_at=datetime(2026, 11, 21, 9, tzinfo=BANK_ZONE),
@@ -70,13 +74,14 @@ def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch
         proxy_auth="user:password",
         client_cert_header="X-SSL-Client-Cert",
         client_cert_from=(ip_network("127.0.0.1"),),
+        app_command=("pytest", "tests/bank"),
         bank="https://api.bank.example/psd2",
         to=tmp_path / "recordings",
     )
     assert yaml.safe_load(text) is None
 
 
-def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path) -> None:
+def test_init_overwrites_nothing_and_writes_nothing_if_a_file_exists(tmp_path: Path) -> None:
     (tmp_path / "cassettes").mkdir()
     (tmp_path / "cassettes/testdata.yaml").write_text("mine")
     (tmp_path / "xs2a-sandbox.yaml").write_text("port: 1")
@@ -91,7 +96,7 @@ def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path) -> N
     assert files(tmp_path) == before
 
 
-def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
+def test_a_broken_link_also_prevents_init(tmp_path: Path) -> None:
     (tmp_path / "xs2a-sandbox.yaml").symlink_to("nowhere")
 
     with pytest.raises(UserMistake, match="already exist"):
@@ -109,7 +114,7 @@ def problems_in(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str = "m
 
 
 @pytest.mark.parametrize("base", ["berlin-group-1.3", "xs2a-1.84"])
-def test_a_dialect_of_ones_own_lints_clean(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_dialect_has_no_lint_problems(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = dialect_in(tmp_path, base=base)
     assert "\nextends: " + base + "\n" in file.read_text()
     assert "\ntestdata: 2\n" in (file.parent / "testdata.yaml").read_text()
@@ -119,7 +124,7 @@ def test_a_dialect_of_ones_own_lints_clean(base: str, tmp_path: Path, monkeypatc
     assert (file.parent / schema).resolve().is_file()
 
 
-def test_what_it_shows_as_comments_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commented_examples_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = dialect_in(tmp_path)
     lines = file.read_text().splitlines()
     active = [line[1:] if line.startswith("#") and line[1:2] != " " else line for line in lines]
@@ -130,7 +135,7 @@ def test_what_it_shows_as_comments_holds(tmp_path: Path, monkeypatch: pytest.Mon
         assert any(line.startswith(key) for line in active), key
 
 
-def test_it_extends_one_of_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dialect_can_extend_another_one_in_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dialect_in(tmp_path)
     before = files(tmp_path)
     dialect_in(tmp_path, "second", "mybank")
@@ -144,23 +149,23 @@ def test_it_extends_one_of_the_same_folder(tmp_path: Path, monkeypatch: pytest.M
         (
             "mybank",
             "berlin-grup-1.3",
-            "there is no dialect 'berlin-grup-1.3' to extend; did you mean berlin",
+            "unknown dialect 'berlin-grup-1.3' to extend; did you mean berlin",
         ),
-        ("mybank", "mybank", "there is no dialect 'mybank' to extend; the dialects are berlin-group-1.3, xs2a-1.84"),
+        ("mybank", "mybank", "unknown dialect 'mybank' to extend; the dialects are berlin-group-1.3, "),
         ("berlin-group-1.3", "xs2a-1.84", "the dialect berlin-group-1.3 already exists in "),
         ("cases", "xs2a-1.84", "'cases' cannot be the name of a dialect"),
         ("../other", "xs2a-1.84", "'../other' cannot be the name of a dialect"),
         ("", "xs2a-1.84", "'' cannot be the name of a dialect"),
     ],
 )
-def test_names_that_cannot_be_are_told_and_nothing_is_written(name: str, base: str, text: str, tmp_path: Path) -> None:
+def test_invalid_names_are_reported_and_nothing_is_written(name: str, base: str, text: str, tmp_path: Path) -> None:
     with pytest.raises(UserMistake) as raised:
         starter.write_dialect(tmp_path, name, base)
     assert str(raised.value).startswith(text)
     assert files(tmp_path) == {}
 
 
-def test_a_dialect_that_is_there_already_stays(tmp_path: Path) -> None:
+def test_an_existing_dialect_is_kept(tmp_path: Path) -> None:
     dialect_in(tmp_path).write_text("mine")
     with pytest.raises(UserMistake, match="the dialect mybank already exists in "):
         dialect_in(tmp_path)

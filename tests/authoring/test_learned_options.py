@@ -1,4 +1,4 @@
-"""Options of handlers that a recording shows: only those that are otherwise than in the documented dialect."""
+"""Handler options that a recording shows. Only options that differ from the documented dialect are learned."""
 
 from typing import Any
 
@@ -15,7 +15,9 @@ from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_
 from xs2a_sandbox.http.exchange import Exchange
 
 BERLIN_GROUP = layers.read([[bundled("cassettes") / "berlin-group-1.3"]], SCHEMAS, NAMED)
-"""Its consents have no ready ones, and stay where they are deleted; single consents let an address be read once."""
+"""This bank has no ready-made consents, keeps deleted consents, and allows one read per address for single-use
+consents.
+"""
 
 NO_COURSES = StateSequences({}, {}, {}, ())
 ONE_OFF = {"recurringIndicator": False}
@@ -62,18 +64,18 @@ def started(link: str = "", *, header: str = "", preferred: str = "") -> Exchang
     ],
     ids=["a link", "a link to an authorization server", "a header", "a header counts more than a link"],
 )
-def test_the_approach_is_that_of_a_start(start: Exchange, approach: str) -> None:
+def test_the_approach_is_learned_from_a_start(start: Exchange, approach: str) -> None:
     usual = BERLIN_GROUP.authorisation.of["consent"].options["sca"]
     assert learned(start).authorisation[0] == ({} if usual == approach else {"sca": approach})
 
 
-def test_the_approach_that_is_seen_most_counts_and_the_others_are_told() -> None:
+def test_the_most_frequent_approach_is_learned_and_the_others_are_reported() -> None:
     both = learned(started(header="decoupled"), started(header="decoupled"), started("scaRedirect"))
     assert both.authorisation == ({"sca": "decoupled"}, ["0", "1"])
     assert both.unknown == ["the approach redirect was seen as well, 1 ×"]
 
 
-def test_what_a_tpp_wished_for_shows_no_habit() -> None:
+def test_an_approach_that_the_tpp_requested_is_not_learned() -> None:
     assert learned(started(header="decoupled", preferred="false")).authorisation[0] == {}
 
 
@@ -83,7 +85,7 @@ def failing(attempts: int) -> list[Exchange]:
     return [*wrong, taped(path, {"scaStatus": "failed"})]
 
 
-def test_attempts_are_the_wrong_ones_before_an_authorisation_has_failed() -> None:
+def test_attempts_are_the_wrong_codes_before_an_authorisation_failed() -> None:
     assert learned(*failing(7)).authorisation == ({"attempts": 7}, ["7"])
 
 
@@ -93,11 +95,11 @@ def test_the_usual_number_of_attempts_is_not_learned() -> None:
 
 
 @pytest.mark.parametrize(("ids", "is_learned"), [([UUID, OTHER], False), (["c-0001", "c-0002"], True)])
-def test_ids_have_a_form_where_they_are_no_uuids(ids: list[str], is_learned: bool) -> None:
+def test_ids_have_a_format_if_they_are_not_uuids(ids: list[str], is_learned: bool) -> None:
     assert ("ids" in options(*map(consent, ids)).get("consents.create", {})) is is_learned
 
 
-def test_a_deleted_consent_is_kept_or_not() -> None:
+def test_a_bank_keeps_deleted_consents_or_not() -> None:
     deleted = taped("/v1/consents/c-1", None, "DELETE", status=204)
     path = "/v1/consents/c-1/status"
     kept = taped(path, {"consentStatus": "terminatedByTpp"})
@@ -111,30 +113,30 @@ def read(consent_id: str, *, status: int = 200) -> Exchange:
     return taped("/v1/accounts", {"accounts": []}, headers=[("Consent-ID", consent_id)], status=status)
 
 
-def test_a_single_consent_that_is_read_twice_is_not_one_off() -> None:
+def test_a_single_use_consent_that_is_read_twice_is_not_one_off() -> None:
     again = options(consent(UUID, ONE_OFF), read(UUID), read(UUID))
     assert again
     assert {handler.partition(".")[0] for handler in again} == {"accounts", "cards"}
     assert all(values == {"one_off": False} for values in again.values())
 
 
-def test_a_refusal_or_a_recurring_consent_leaves_it_one_off() -> None:
+def test_a_refused_second_read_or_a_recurring_consent_changes_nothing() -> None:
     assert options(consent(UUID, ONE_OFF), read(UUID), read(UUID, status=401)) == {}
     assert options(consent(UUID, RECURRING), read(UUID), read(UUID)) == {}
 
 
-def test_an_older_consent_that_stays_valid_is_not_ended() -> None:
+def test_an_older_consent_that_stays_valid_is_not_ended_by_a_newer_one() -> None:
     older, newer = [consent(UUID), status_read(UUID, "valid")], [consent(OTHER), status_read(OTHER, "valid")]
     stayed = learned(*older, *newer, status_read(UUID, "valid"))
     assert stayed.options == {"consents.create": ({"ends_older": False}, ["4"])}
     assert options(*older, *newer, status_read(UUID, "terminatedByTpp")) == {}
 
 
-def test_a_newer_consent_has_to_be_valid_before() -> None:
+def test_the_older_consent_counts_only_if_the_newer_one_became_valid() -> None:
     assert options(consent(UUID), consent(OTHER), status_read(OTHER, "received"), status_read(UUID, "valid")) == {}
 
 
-def test_another_customers_consent_says_nothing_of_it() -> None:
+def test_the_consent_of_another_customer_does_not_count() -> None:
     entries = (
         consent(UUID),
         status_read(UUID, "valid"),
@@ -150,10 +152,10 @@ def lives(*words: str) -> StateSequences:
     return StateSequences({("payment", "p"): tellings}, {}, {}, ())
 
 
-def test_payments_end_in_the_word_that_is_told_last() -> None:
+def test_payments_end_in_the_last_reported_state() -> None:
     assert learned(courses=lives("RCVD", "ACCC")).options == {"payments.initiate": ({"executed": "ACCC"}, ["1"])}
 
 
-def test_payments_that_are_in_process_first_end_as_documented() -> None:
+def test_payments_that_are_first_in_process_end_as_documented() -> None:
     assert options(courses=lives("RCVD", "ACSP", "ACSC")) == {}
     assert options(courses=lives("RCVD", "RJCT")) == {}

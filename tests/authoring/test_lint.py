@@ -1,6 +1,7 @@
-"""What lint finds beyond what is written: examples, answers, expressions and test data, each at its place."""
+"""Lint tries examples, answers, expressions and test data, and reports each mistake with its place."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,11 +28,11 @@ def test_a_broken_file(file: Path, tmp_path: Path) -> None:
     assert {p.file for p in problems} == {file}
 
 
-def test_what_is_bundled_is_clean(tmp_path: Path) -> None:
+def test_the_bundled_files_have_no_problems(tmp_path: Path) -> None:
     assert places_of(problems_of(tmp_path)) == []
 
 
-def test_an_example_that_a_later_layer_answers_is_not_judged(tmp_path: Path) -> None:
+def test_an_example_that_a_later_layer_answers_is_not_checked(tmp_path: Path) -> None:
     assert not problems_of(
         tmp_path,
         later="""\
@@ -42,7 +43,19 @@ def test_an_example_that_a_later_layer_answers_is_not_judged(tmp_path: Path) -> 
     )
 
 
-def test_examples_of_the_dialect_are_not_judged_by_other_test_data(tmp_path: Path) -> None:
+def test_a_file_that_is_also_configured_keeps_its_layer(tmp_path: Path) -> None:
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    for name in ("one", "two"):
+        text = (
+            f"cassette: 1\nrules:\n  - {{id: {name}, match: {{operation: account-list}}, respond: {{status: 503}}}}\n"
+        )
+        (folder / f"{name}.yaml").write_text(text)
+    (found,) = check(replace(settings(tmp_path), cassettes=(folder,)), [folder / "two.yaml"])
+    assert (found.code, found.file.name) == ("ambiguous", "two.yaml")
+
+
+def test_examples_of_the_dialect_are_not_checked_with_other_test_data(tmp_path: Path) -> None:
     data = "testdata: 2\nreplace: true\n"
     case = """\
         cassette: 1
@@ -56,7 +69,7 @@ def test_examples_of_the_dialect_are_not_judged_by_other_test_data(tmp_path: Pat
     assert places_of(problems_of(tmp_path, data=data, case=case)) == ["6:16 example"]
 
 
-def test_delays_are_not_waited_for(tmp_path: Path) -> None:
+def test_delays_are_skipped(tmp_path: Path) -> None:
     assert not problems_of(
         tmp_path,
         slow="""\
@@ -70,7 +83,7 @@ def test_delays_are_not_waited_for(tmp_path: Path) -> None:
     )
 
 
-def test_errors_that_are_meant_are_none(tmp_path: Path) -> None:
+def test_intended_errors_are_not_problems(tmp_path: Path) -> None:
     assert not problems_of(
         tmp_path,
         meant="""\
@@ -84,7 +97,7 @@ def test_errors_that_are_meant_are_none(tmp_path: Path) -> None:
     )
 
 
-def test_a_failing_expression_of_another_rule_is_shown_where_it_stands(tmp_path: Path) -> None:
+def test_a_failing_expression_of_another_rule_is_reported_at_its_place(tmp_path: Path) -> None:
     problems = problems_of(
         tmp_path,
         case="""\
@@ -101,7 +114,7 @@ def test_a_failing_expression_of_another_rule_is_shown_where_it_stands(tmp_path:
     assert "'>' not supported between instances of 'str' and 'int'" in problems[0].text
 
 
-def test_each_problem_is_said_once(tmp_path: Path) -> None:
+def test_each_problem_is_reported_once(tmp_path: Path) -> None:
     text = """\
         cassette: 1
         rules:
@@ -131,21 +144,21 @@ BEGINNINGS = """\
     """
 
 
-def begun(tmp_path: Path, said: str) -> list[str]:
+def authorisation_problems(tmp_path: Path, said: str) -> list[str]:
     problems = problems_of(tmp_path, mine=BEGINNINGS.replace("SAID", said))
     return [f"{p.line}:{p.column} {p.code}" for p in problems if p.file.name == "mine.yaml"]
 
 
-def test_an_authorisation_of_what_the_dialect_lets_nobody_authorise_is_found_wherever_it_begins(tmp_path: Path) -> None:
-    assert begun(tmp_path, "null") == ["7:20 no-authorisation", "13:24 no-authorisation"]
+def test_starting_an_authorisation_that_the_dialect_does_not_offer_is_reported(tmp_path: Path) -> None:
+    assert authorisation_problems(tmp_path, "null") == ["7:20 no-authorisation", "13:24 no-authorisation"]
 
 
-def test_an_authorisation_on_a_page_that_there_is_not_is_found(tmp_path: Path) -> None:
-    assert begun(tmp_path, "{page: null, approaches: [embedded]}") == ["7:53 page"]
+def test_an_authorisation_on_an_unknown_page_is_reported(tmp_path: Path) -> None:
+    assert authorisation_problems(tmp_path, "{page: null, approaches: [embedded]}") == ["7:53 page"]
 
 
 def test_an_authorisation_with_a_page_has_no_problem(tmp_path: Path) -> None:
-    assert begun(tmp_path, "{sca: oauth}") == []
+    assert authorisation_problems(tmp_path, "{sca: oauth}") == []
 
 
 @pytest.mark.parametrize(
@@ -153,25 +166,25 @@ def test_an_authorisation_with_a_page_has_no_problem(tmp_path: Path) -> None:
     [
         (
             '{of: {payment: {page: "payments?id={id}&product={produkt}"}}}',
-            "2:38 page: a document of payments has no produkt; did you mean product?",
+            "2:38 page: documents in payments have no member 'produkt'; did you mean product?",
         ),
         (
             '{of: {consent: {rows: [{label: Until, text: "{{ resource.validUntill }}"}]}}}',
-            "2:60 member: resource has no validUntill; did you mean valid_until?",
+            "2:60 member: resource has no member 'validUntill'; did you mean valid_until?",
         ),
         (
             '{endpoint: {finds: {consent: "{{ request.methode }}"}}}',
-            "2:45 member: request has no methode; did you mean method?",
+            "2:45 member: request has no member 'methode'; did you mean method?",
         ),
     ],
 )
-def test_names_in_the_section_that_nothing_has_are_found(tmp_path: Path, section: str, expected: str) -> None:
+def test_unknown_names_in_the_section_authorisation_are_reported(tmp_path: Path, section: str, expected: str) -> None:
     problems = problems_of(tmp_path, mine=f"cassette: 1\nauthorisation: {section}\n")
     assert [f"{p.line}:{p.column} {p.code}: {p.text}" for p in problems] == [expected]
 
 
 @pytest.mark.parametrize("fault", ["half-json", "wrong-shape", "extra-members", "empty-lists", "no-next-page", "html"])
-def test_content_that_a_fault_spoils_needs_no_schema(tmp_path: Path, fault: str) -> None:
+def test_content_of_a_fault_needs_no_schema(tmp_path: Path, fault: str) -> None:
     case = f"""\
         cassette: 1
         rules:

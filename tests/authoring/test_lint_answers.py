@@ -1,4 +1,4 @@
-"""Answers that have no example, written once."""
+"""Lint renders each answer that no example covers."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def problems(tmp_path: Path, rule: str) -> list[str]:
         ('{id: mine, match: {path: /a}, respond: {headers: {X-A: "a\\n{{ now() }}"}, text: a}}', "a line break"),
     ],
 )
-def test_what_cannot_be_written(tmp_path: Path, rule: str, told: str) -> None:
+def test_answers_that_cannot_be_rendered_are_reported(tmp_path: Path, rule: str, told: str) -> None:
     (text,) = problems(tmp_path, rule)
     assert "template: " in text
     assert told in text
@@ -47,10 +47,10 @@ def test_what_cannot_be_written(tmp_path: Path, rule: str, told: str) -> None:
         "{id: mine, match: {path: '/{a}/{b*}', query: {c: {in: [1, 2]}}}, respond: {text: '{{ query.c }}'}}",
     ],
 )
-def test_what_only_a_request_could_show(tmp_path: Path, rule: str) -> None:
+def test_answers_that_depend_on_the_request_are_not_reported(tmp_path: Path, rule: str) -> None:
     assert problems(tmp_path, rule) == []
 
 
-def test_examples_are_the_better_requests(tmp_path: Path) -> None:
+def test_answers_covered_by_an_example_are_not_rendered_again(tmp_path: Path) -> None:
     rule = "{id: mine, match: {path: /a}, respond: {text: '{{ request.path + 1 }}'}, examples: [EXAMPLE]}"
     assert problems(tmp_path, rule.replace("EXAMPLE", "{request: {}, expect: {status: 200}}")) == []

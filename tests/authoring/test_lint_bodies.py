@@ -1,4 +1,4 @@
-"""Matchers that no body of its media type fits are refused, those that may fit are not."""
+"""Lint rejects matchers that no body of the media type can match, and accepts those that can match."""
 
 from pathlib import Path
 
@@ -24,20 +24,20 @@ def of_rule(tmp_path: Path, media: str, matchers: str) -> list[Problem]:
 @pytest.mark.parametrize(
     ("media", "matchers", "reason"),
     [
-        (FORM, "/grant_type/a: x", "nothing below them"),
+        (FORM, "/grant_type/a: x", "have no members"),
         (FORM, "/amount: 5", "put this into quotes"),
         (FORM, "/amount: {in: [5, true]}", "put this into quotes"),
-        (FORM, "contains: {grant_type: x}", "contains looks at JSON alone"),
+        (FORM, "contains: {grant_type: x}", "contains works only with JSON"),
         (XML, "/p:Document/p:Amt: x", "without their prefix: Document"),
-        (XML, "/Document/@Ccy/a: x", "nothing is below the attribute @Ccy"),
-        (XML, "/grant type: x", "no element can be called 'grant type'"),
+        (XML, "/Document/@Ccy/a: x", "the attribute @Ccy must be the last step"),
+        (XML, "/grant type: x", "'grant type' is not a valid element name"),
         (XML, "/Document/Amt: 10.00", "put this into quotes"),
-        (XML, "schema: account-list", "schema looks at JSON alone"),
+        (XML, "schema: account-list", "schema works only with JSON"),
         (TEXT, "/a: x", "only JSON, forms, multipart bodies and XML have members"),
-        ("multipart/form-data", "contains: {a: x}", "contains looks at JSON alone"),
+        ("multipart/form-data", "contains: {a: x}", "contains works only with JSON"),
     ],
 )
-def test_what_can_never_fit(tmp_path: Path, media: str, matchers: str, reason: str) -> None:
+def test_impossible_matchers_are_reported(tmp_path: Path, media: str, matchers: str, reason: str) -> None:
     (problem,) = of_rule(tmp_path, media, matchers)
 
     assert problem.code == "body-media"
@@ -55,12 +55,12 @@ def test_what_can_never_fit(tmp_path: Path, media: str, matchers: str, reason: s
         ("application/json", "/amount: 5, /a/b/c: x, contains: {a: 1}"),
     ],
 )
-def test_what_may_fit(tmp_path: Path, media: str, matchers: str) -> None:
+def test_possible_matchers_are_accepted(tmp_path: Path, media: str, matchers: str) -> None:
     assert not of_rule(tmp_path, media, matchers)
 
 
 @pytest.mark.parametrize("named", ["operation: pain", "method: POST, path: /pain"])
-def test_the_operation_says_the_type(tmp_path: Path, named: str) -> None:
+def test_the_operation_determines_the_media_type(tmp_path: Path, named: str) -> None:
     text = f"""
         cassette: 1
         operations:
@@ -72,7 +72,7 @@ def test_the_operation_says_the_type(tmp_path: Path, named: str) -> None:
     assert [problem.code for problem in problems_of(tmp_path, mine=text)] == ["body-media"]
 
 
-def test_an_operation_itself(tmp_path: Path) -> None:
+def test_an_operation_is_checked_too(tmp_path: Path) -> None:
     text = f"""
         cassette: 1
         operations:

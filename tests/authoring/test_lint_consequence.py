@@ -1,4 +1,4 @@
-"""A case that is added, and what that means for the others."""
+"""A new case and its effect on other cases."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ rules:
 """
 
 
-def test_what_another_case_is_for_is_not_taken_from_it(tmp_path: Path, here: Path) -> None:
+def test_a_new_case_must_not_answer_the_example_of_another_case(tmp_path: Path, here: Path) -> None:
     file = here / "cassettes/cases/tax.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(TAX)
@@ -46,7 +46,7 @@ def test_what_another_case_is_for_is_not_taken_from_it(tmp_path: Path, here: Pat
 
     first, second, third = str(refused.value).splitlines()
     assert first == "nothing written:"
-    assert second.startswith(f"  {file}:8:9: this example of tax would no longer hold: the status is 401, not 403")
+    assert second.startswith(f"  {file}:8:9: this example of tax would fail: the status is 401, not 403")
     assert third.endswith("or give those rules a higher priority")
     assert list(here.rglob("*.yaml")) == [file]
     file.write_text(TAX.replace("- id: tax", "- id: tax\n    priority: 1"))
@@ -54,7 +54,7 @@ def test_what_another_case_is_for_is_not_taken_from_it(tmp_path: Path, here: Pat
     assert check(settings(tmp_path), []) == []
 
 
-def test_what_was_wrong_before_is_no_reason(tmp_path: Path, here: Path) -> None:
+def test_an_existing_problem_does_not_prevent_a_new_case(tmp_path: Path, here: Path) -> None:
     file = here / "cassettes/cases/tax.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(TAX.replace("expect: {status: 403}", "expect: {status: 409}"))

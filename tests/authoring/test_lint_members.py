@@ -1,4 +1,4 @@
-"""Names that nothing has, in a dialect of one's own: at their place, with the name that was probably meant."""
+"""Unknown names in a user's dialect are reported at their place, with the name that was probably meant."""
 
 import shutil
 from pathlib import Path
@@ -18,13 +18,13 @@ GONE = "respond: {status: 204}"
 
 @pytest.fixture
 def dialect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A dialect of one's own, as somebody begins it: a copy."""
+    """Return a new dialect, copied from the bundled one."""
     monkeypatch.chdir(tmp_path)
     return shutil.copytree(bundled("cassettes") / "xs2a-1.84", tmp_path / "cassettes" / "mine")
 
 
 def problems(dialect: Path, file: str = "", right: str = "", wrong: str = "") -> list[str]:
-    """What lint says of the dialect with one mistake in it: places below its folder, codes and texts."""
+    """Return the problems of the dialect with one mistake: relative places, codes and texts."""
     if file:
         text = (dialect / file).read_text()
         assert right in text
@@ -33,7 +33,7 @@ def problems(dialect: Path, file: str = "", right: str = "", wrong: str = "") ->
     return [f"{p.file.name} {p.code}: {p.text}" for p in mistakes]
 
 
-def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
+def test_a_copy_of_the_bundled_dialect_has_no_problems(dialect: Path) -> None:
     assert problems(dialect) == []
 
 
@@ -44,7 +44,7 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
             "payments.yaml",
             "input:\n      service: payments",
             "input:\n      servcie: payments",
-            "unknown-input: the handler payments.initiate does not take 'servcie'; did you mean service?",
+            "unknown-input: the handler payments.initiate has no input 'servcie'; did you mean service?",
         ),
         ("accounts.yaml", "      lists: {", "      list: {", "unknown-key: unknown key list; did you mean lists?"),
         ("authorisations.yaml", "{family: consent}", "{family: consents}", "did you mean consent?"),
@@ -52,25 +52,25 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
             "consents.yaml",
             'consentId: "{{ result.id }}',
             'consentId: "{{ result.ids }}',
-            "member: result has no ids; did you mean id?",
+            "member: result has no member 'ids'; did you mean id?",
         ),
         (
             "payments.yaml",
             "result.payment.status",
             "result.payment.state",
-            "member: result.payment has no state; did you mean status?",
+            "member: result.payment has no member 'state'; did you mean status?",
         ),
         (
             "payments.yaml",
             "when: result.status ==",
             "when: result.state ==",
-            "member: result has no state; did you mean status?",
+            "member: result has no member 'state'; did you mean status?",
         ),
         (
             "consents.yaml",
             GONE,
             GONE + '\n    effects: [{set: "state.consents[path.consentId].statsu", to: rejected}]',
-            "member: a document of consents has no statsu; did you mean status?",
+            "member: documents in consents have no member 'statsu'; did you mean status?",
         ),
         (
             "consents.yaml",
@@ -88,22 +88,32 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
             "consents.yaml",
             GONE,
             GONE + "\n    effects: [{set: \"state.payments['a']\", to: {product: mine}}]",
-            "member: the key status is missing, says the schema state/2/payments",
+            "member: the key status is missing (schema state/2/payments)",
         ),
         (
             "consents.yaml",
             "{{ result.self }}/status",
             "{{ state.consents[result.id].state }}",
-            "member: state.consents[…] has no state",
+            "member: state.consents[…] has no member 'state'",
         ),
         (
             "consents.yaml",
             "{{ result.self }}/status",
             "{{ testdata.consent[result.consentId].role }}",
-            "member: testdata has no consent; did you mean consents?",
+            "member: testdata has no member 'consent'; did you mean consents?",
         ),
-        ("consents.yaml", "{{ session.url }}", "{{ session.uri }}", "member: session has no uri; did you mean url?"),
-        ("consents.yaml", "{{ session.url }}", "{{ token.scpe }}", "member: token has no scpe; did you mean scope?"),
+        (
+            "consents.yaml",
+            "{{ session.url }}",
+            "{{ session.uri }}",
+            "member: session has no member 'uri'; did you mean url?",
+        ),
+        (
+            "consents.yaml",
+            "{{ session.url }}",
+            "{{ token.scpe }}",
+            "member: token has no member 'scpe'; did you mean scope?",
+        ),
         (
             "consents.yaml",
             "{{ result.self }}/status",
@@ -127,13 +137,13 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
             "errors.yaml",
             "card-account-transactions: XS2A004E",
             "card-account-transaction: XS2A004E",
-            "unknown-operation: there is no operation 'card-account-transaction'; did you mean",
+            "unknown-operation: unknown operation 'card-account-transaction'; did you mean",
         ),
         (
             "consents.yaml",
             "answers: {200: consent-content}",
             "answers: {201: consent-content}",
-            "unknown-schema: nulls: fill needs a schema: answers names none for 200",
+            "unknown-schema: nulls: fill needs a schema, but answers has none for 200",
         ),
         ("consents.yaml", "expect: {status: 403", "expect: {status: 404", "example: the status is 403, not 404"),
     ],
@@ -143,7 +153,7 @@ def test_a_mistake(dialect: Path, file: str, right: str, wrong: str, expected: s
     assert any(one.startswith(f"{file} ") and expected in one for one in mistakes), mistakes
 
 
-def test_the_place_is_that_of_the_text(dialect: Path) -> None:
+def test_the_place_is_that_of_the_expression(dialect: Path) -> None:
     (dialect / "more.yaml").write_text(
         """\
 cassette: 1
@@ -163,7 +173,7 @@ rules:
     assert places_of(mistakes) == ["7:16 member", "8:31 member", "8:65 member", "10:15 member", "11:65 member"]
 
 
-def test_names_of_ones_own_are_none(dialect: Path) -> None:
+def test_custom_names_are_accepted(dialect: Path) -> None:
     (dialect / "more.yaml").write_text(
         """\
 cassette: 1
@@ -188,8 +198,8 @@ rules:
     assert problems(dialect) == []
 
 
-def test_examples_of_a_dialect_are_held_against_its_own_test_data(dialect: Path) -> None:
-    """Whatever else is laid over the bank."""
+def test_examples_of_a_dialect_are_checked_with_its_own_test_data(dialect: Path) -> None:
+    """Other layers of the bank do not matter."""
     consent = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
     data = (bundled("cassettes") / "testdata.yaml").read_text()
     (dialect / "testdata.yaml").write_text(data.replace(consent, "00000000-5f0e-4c6a-8b1d-2e7f60a4c911"))
@@ -202,33 +212,33 @@ def test_examples_of_a_dialect_are_held_against_its_own_test_data(dialect: Path)
     assert problems(dialect) == []
 
 
-def test_all_that_is_known_of_a_client_certificate_may_be_asked_for() -> None:
+def test_expressions_can_read_all_members_of_a_client_certificate() -> None:
     assert set(CLIENT) == set(read(der(issued())).members())
 
 
-def test_a_member_that_a_client_certificate_does_not_have(dialect: Path) -> None:
+def test_an_unknown_member_of_a_client_certificate_is_reported(dialect: Path) -> None:
     case = "cassette: 1\nrules: [{id: x, match: {path: /x}, respond: {body: {a: '{{ request.client.%s }}'}}}]\n"
     (dialect / "case.yaml").write_text(case % "name")
     assert problems(dialect) == []
     (dialect / "case.yaml").write_text(case % "nmae")
-    assert problems(dialect) == ["case.yaml member: request.client has no nmae; did you mean name?"]
+    assert problems(dialect) == ["case.yaml member: request.client has no member 'nmae'; did you mean name?"]
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("{{ request.hots }}", "ours.yaml member: request has no hots; did you mean host?"),
+        ("{{ request.hots }}", "ours.yaml member: request has no member 'hots'; did you mean host?"),
         ("{{ state.consents['a'].statsu }}", "did you mean status?"),
-        ("{{ state.consnts['a'] }}", "state has no consnts; did you mean consents?"),
+        ("{{ state.consnts['a'] }}", "state has no member 'consnts'; did you mean consents?"),
     ],
 )
-def test_values_of_the_whole_dialect_are_looked_at_too(dialect: Path, value: str, expected: str) -> None:
+def test_values_of_the_dialect_are_checked_too(dialect: Path, value: str, expected: str) -> None:
     (dialect / "ours.yaml").write_text(f'cassette: 1\nlet:\n  held: "{value}"\n')
     (problem,) = problems(dialect)
     assert expected in problem
 
 
-def test_values_of_the_whole_dialect_are_known(dialect: Path) -> None:
+def test_names_of_values_of_the_dialect_are_known(dialect: Path) -> None:
     (dialect / "ours.yaml").write_text(
         'cassette: 1\nlet: {who: "{{ query.who }}"}\n'
         'rules: [{id: a, match: {path: /a, when: let.who}, respond: {text: "{{ let.who }}"}}]\n'

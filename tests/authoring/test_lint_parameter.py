@@ -1,4 +1,4 @@
-"""Path parameters that can never be."""
+"""Path parameters that can never have the required value."""
 
 from pathlib import Path
 
@@ -25,9 +25,7 @@ def empty_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("{paymentId: anything}", None),
     ],
 )
-def test_values_of_path_parameters_that_the_operation_never_has(
-    tmp_path: Path, where: str, message: str | None
-) -> None:
+def test_impossible_values_of_a_path_parameter_are_reported(tmp_path: Path, where: str, message: str | None) -> None:
     case = f"""\
         cassette: 1
         rules:
@@ -38,7 +36,7 @@ def test_values_of_path_parameters_that_the_operation_never_has(
     assert all(message and message in p.text for p in problems)
 
 
-def test_values_of_path_parameters_that_never_come_together(tmp_path: Path) -> None:
+def test_impossible_combinations_of_path_parameters_are_reported(tmp_path: Path) -> None:
     case = """\
         cassette: 1
         operations:
@@ -55,7 +53,7 @@ def test_values_of_path_parameters_that_never_come_together(tmp_path: Path) -> N
     assert problem.text == "mine never has a x and b 2 together"
 
 
-def test_expressions_read_parameters_that_the_path_has(tmp_path: Path) -> None:
+def test_unknown_path_parameters_in_expressions_are_reported(tmp_path: Path) -> None:
     problems = problems_of(
         tmp_path,
         case="""\

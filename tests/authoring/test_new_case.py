@@ -1,4 +1,4 @@
-"""Starters for cases: they lint clean, their examples hold, and nothing is ever overwritten."""
+"""Generated cases have no lint problems, their examples pass, and no file is overwritten."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -31,7 +31,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.mark.parametrize("status", [None, 400, 401, 429, 503])
-def test_of_every_operation_it_lints_clean_and_its_example_holds(tmp_path: Path, status: int | None) -> None:
+def test_new_cases_of_all_operations_have_no_lint_problems(tmp_path: Path, status: int | None) -> None:
     folder = tmp_path / "cases"
     folder.mkdir()
     for operation in BANK.interface.operations.values():
@@ -43,7 +43,7 @@ def test_of_every_operation_it_lints_clean_and_its_example_holds(tmp_path: Path,
 
 
 @pytest.mark.parametrize("status", [None, 403])
-def test_what_narrows_it_down_can_be_taken_as_it_stands(tmp_path: Path, status: int | None) -> None:
+def test_the_commented_matchers_are_valid(tmp_path: Path, status: int | None) -> None:
     folder = tmp_path / "cases"
     folder.mkdir()
     for operation in BANK.interface.operations.values():
@@ -55,7 +55,7 @@ def test_what_narrows_it_down_can_be_taken_as_it_stands(tmp_path: Path, status: 
     assert [str(p) for p in check(settings(tmp_path), [folder])] == []
 
 
-def test_amounts_stay_as_they_are_written() -> None:
+def test_amounts_keep_their_spelling() -> None:
     draft = draft_case(BANK.interface, BANK.schemas, DATA, "GET", "/v1/accounts", None)
     body = {"amount": Decimal("12345678901234567.10"), "rate": Decimal("1.10"), "text": "1.10"}
     written = text(replace(draft, body=body, narrower={"body": {"/amount": Decimal("1.10")}}))
@@ -64,7 +64,7 @@ def test_amounts_stay_as_they_are_written() -> None:
     assert "      # body: {/amount: 1.10}\n" in written
 
 
-def test_it_is_written_where_ones_own_cases_are_and_answers(tmp_path: Path, here: Path) -> None:
+def test_a_case_is_written_to_the_configured_cases_and_answers(tmp_path: Path, here: Path) -> None:
     file = write(settings(tmp_path), "post", "/v1/payments/instant-sepa-credit-transfers", 403)
 
     assert file == here / "cassettes/cases/initiate-payment-403.yaml"
@@ -98,7 +98,7 @@ PAYMENT = {
         ),
     ],
 )
-def test_what_is_given_is_matched(tmp_path: Path, path: str, match: dict[str, object]) -> None:
+def test_given_values_are_matched(tmp_path: Path, path: str, match: dict[str, object]) -> None:
     draft = draft_case(BANK.interface, BANK.schemas, DATA, "GET", path, None)
     assert draft.match == match
     file = tmp_path / "one.yaml"
@@ -106,26 +106,29 @@ def test_what_is_given_is_matched(tmp_path: Path, path: str, match: dict[str, ob
     assert [str(p) for p in check(settings(tmp_path), [file])] == []
 
 
-def test_what_is_asked_for_is_what_its_example_sends(tmp_path: Path, here: Path) -> None:
+def test_the_example_sends_the_given_query(tmp_path: Path, here: Path) -> None:
     path = "/v1/accounts/AT459880000010204711/transactions?bookingStatus=booked"
     write(settings(tmp_path), "GET", path, 429)
     assert [str(p) for p in check(settings(tmp_path), [])] == []
 
 
-def test_what_the_operation_refuses_is_not_written(tmp_path: Path, here: Path) -> None:
+def test_a_request_that_the_operation_refuses_makes_no_case(tmp_path: Path, here: Path) -> None:
     path = "/v1/accounts/AT459880000010204711/transactions?bookingStatus=nonsense"
-    with pytest.raises(UserMistake, match=r"(?s)nothing written.*own example would not hold.*400, not 429.*explain"):
+    with pytest.raises(UserMistake, match=r"(?s)nothing written.*own example would fail.*400, not 429.*explain"):
         write(settings(tmp_path), "GET", path, 429)
     assert list(here.rglob("*.yaml")) == []
 
 
-def test_an_unknown_path_names_the_nearest(tmp_path: Path, here: Path) -> None:
-    with pytest.raises(UserMistake, match=r"no operation has GET /v1/acounts(.|\n)*GET /v1/accounts \(account-list\)"):
+def test_an_unknown_path_is_reported_with_the_nearest_one(tmp_path: Path, here: Path) -> None:
+    with pytest.raises(
+        UserMistake,
+        match=r"no operation has the method and path GET /v1/acounts(.|\n)*GET /v1/accounts \(account-list\)",
+    ):
         write(settings(tmp_path), "GET", "/v1/acounts")
     assert not list(here.iterdir())
 
 
-def test_nothing_is_overwritten(tmp_path: Path, here: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path, here: Path) -> None:
     file = write(settings(tmp_path), "GET", "/v1/accounts", file=here / "mine.yaml")
     before = file.read_bytes()
     with pytest.raises(UserMistake, match="already exists; choose another file with --to"):
@@ -135,27 +138,27 @@ def test_nothing_is_overwritten(tmp_path: Path, here: Path) -> None:
         write(settings(tmp_path), "GET", "/v1/accounts", 503, here / "mine.yml")
 
 
-def test_a_second_case_for_the_same_requests_is_not_written(tmp_path: Path, here: Path) -> None:
+def test_a_second_case_for_the_same_requests_is_refused(tmp_path: Path, here: Path) -> None:
     write(settings(tmp_path), "GET", "/v1/accounts", 503)
     with pytest.raises(UserMistake, match="ambiguous"):
         write(settings(tmp_path), "GET", "/v1/accounts", 429)
     assert [file.name for file in here.rglob("*.yaml")] == ["account-list-503.yaml"]
 
 
-def test_its_id_is_nobody_elses(tmp_path: Path, here: Path) -> None:
+def test_ids_are_unique(tmp_path: Path, here: Path) -> None:
     write(settings(tmp_path), "GET", "/v1/accounts", 503)
     file = write(settings(tmp_path), "GET", "/v1/accounts?withBalance=true", 503)
     assert file.name == "account-list-503-2.yaml"
 
 
-def test_editors_find_the_schema_of_the_folder(tmp_path: Path, here: Path) -> None:
+def test_editors_find_the_schema_in_the_folder(tmp_path: Path, here: Path) -> None:
     (here / "schemas").mkdir()
     (here / "schemas/cassette.schema.json").write_text("{}")
     file = write(settings(tmp_path), "GET", "/v1/accounts")
     assert file.read_text().startswith("# yaml-language-server: $schema=../../schemas/cassette.schema.json\n")
 
 
-def test_errors_have_the_codes_that_the_operation_has() -> None:
+def test_errors_have_the_codes_of_the_operation() -> None:
     def code(method: str, path: str, status: int) -> object:
         return draft_case(BANK.interface, BANK.schemas, DATA, method, path, status).body["tppMessages"][0]["code"]
 

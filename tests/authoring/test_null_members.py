@@ -1,4 +1,4 @@
-"""Members that a bank always shows as null become a rule; those that it ever fills do not."""
+"""Members that a bank always returns as null become a rule. Members that are sometimes filled do not."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def learned(*outcomes: tuple[RecognisedExchange, Rehearsed]) -> dict[str, list[s
     return {rule["match"]["operation"]: [change["path"] for change in rule["amend"]["patch"]] for rule in rules}
 
 
-def test_it_is_one_rule_for_each_operation() -> None:
+def test_there_is_one_rule_for_each_operation() -> None:
     outcome = rehearsed({"b": None, "a": None, "c": 1}, {"b": "x", "a": {"d": 1}, "c": 2})
     (recorded,) = null_members([outcome])
     assert recorded.value == {
@@ -40,7 +40,7 @@ def test_it_is_one_rule_for_each_operation() -> None:
     assert recorded.places == ("a.har.jsonl, exchange 1",)
 
 
-def test_a_member_of_each_entry_is_named_with_a_star() -> None:
+def test_a_member_of_each_entry_is_written_with_a_star() -> None:
     bank = {"accounts": [{"name": None}, {"name": None}]}
     assert learned(rehearsed(bank, {"accounts": [{"name": "x"}]})) == {"account-list": ["/accounts/*/name"]}
 
@@ -57,26 +57,26 @@ def test_a_member_of_each_entry_is_named_with_a_star() -> None:
     ],
     ids=["never null", "null here too", "not here", "not there", "null at times", "no plain name"],
 )
-def test_nothing_is_learned_of_others(bank: Any, sandbox: Any) -> None:
+def test_other_differences_are_not_learned(bank: Any, sandbox: Any) -> None:
     assert learned(rehearsed(bank, sandbox)) == {}
 
 
-def test_one_answer_with_a_value_suffices() -> None:
+def test_one_value_is_enough_to_prevent_the_rule() -> None:
     nulls, value = rehearsed({"a": None}, {"a": "x"}), rehearsed({"a": "y"}, {"a": "x"})
     assert learned(nulls) == {"account-list": ["/a"]}
     assert learned(nulls, value) == {}
 
 
-def test_errors_teach_nothing() -> None:
+def test_errors_are_ignored() -> None:
     assert learned(rehearsed({"a": None}, {"a": "x"}, status=404)) == {}
     assert learned(rehearsed({"a": None}, {"a": "x"}, answers=404)) == {}
 
 
 @pytest.mark.parametrize("target", ["/v1/consents/1", "/v1/branches"])
-def test_only_reads_of_accounts_and_cards_do(target: str) -> None:
+def test_only_reads_of_accounts_and_cards_are_used(target: str) -> None:
     assert learned(rehearsed({"a": None}, {"a": "x"}, target)) == {}
 
 
-def test_what_could_not_be_asked_teaches_nothing() -> None:
+def test_requests_that_could_not_be_replayed_are_ignored() -> None:
     recorded: Exchange = taped(LIST, {"a": None})
     assert learned((one(recorded), Rehearsed(recorded, None, None, ()))) == {}

@@ -1,4 +1,4 @@
-"""Answers held against recorded ones: what counts as alike, and what is told of the rest."""
+"""Answers compared with recorded ones: what counts as equal, and what is reported about the rest."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ from xs2a_sandbox.features.derive.rehearsal import differences
         (b"text", b"other", []),
     ],
 )
-def test_bodies(bank: Any, sandbox: Any, unlike: list[str]) -> None:
+def test_bodies_are_compared(bank: Any, sandbox: Any, unlike: list[str]) -> None:
     assert list(differences(taped("/a", bank), taped("/a", sandbox), default_things().states)) == unlike
 
 
-def test_another_status_is_all_that_is_told() -> None:
+def test_a_different_status_is_the_only_difference_reported() -> None:
     assert list(differences(taped("/a", {"a": 1}, status=201), taped("/a", {}, status=400), ())) == [
         "400 instead of 201"
     ]

@@ -1,4 +1,4 @@
-"""A dialect derived from one recording of a bank, asked what a second recording of the same bank asks."""
+"""A dialect derived from one recording answers the requests of a second recording of the same bank."""
 
 import json
 import re
@@ -23,7 +23,7 @@ NEW_IDS = {
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How a bank differs from the differing bank."""
+    """The differences between a bank and the differing bank."""
 
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     quirks: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def first(app: App) -> None:
 
 
 def second(app: App) -> None:
-    """Other amounts, days and orders, two payments, and endings that the first recording has not."""
+    """A second run with other amounts, dates and orders, two payments, and outcomes that the first recording lacks."""
     app.cancels()
     app.pays("1999.95")
     app.declines()
@@ -72,13 +72,13 @@ def second(app: App) -> None:
 
 
 def chains(app: App) -> list[tuple[str, str]]:
-    """Every state that was told, and every status, in their order."""
+    """Return all reported states, and all statuses, in order."""
     changes = [(name, state) for name, chain in states(app.entries).items() for state in chain]
     return changes + [("status", str(entry.status)) for entry in app.entries]
 
 
 def second_journeys(name: str, directory: Path) -> tuple[App, App]:
-    """The second journey at the bank, and at the dialect that was derived from the first."""
+    """Run the second flow at the bank, and at the dialect derived from the first recording."""
     habits = BANKS[name]
     executed = habits.options.get("payments.initiate", {}).get("executed", "ACSC")
     folder = differing_bank.varied(directory / "bank", habits.options)
@@ -94,7 +94,7 @@ def second_journeys(name: str, directory: Path) -> tuple[App, App]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BANKS)
-def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path: Path) -> None:
+def test_a_second_recording_of_the_bank_has_the_same_state_sequences(name: str, tmp_path: Path) -> None:
     bank, derived = second_journeys(name, tmp_path)
     real_chains, alike = chains(bank), chains(derived)
     same = sum(one == other for one, other in zip(real_chains, alike, strict=True))
@@ -107,7 +107,7 @@ def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path:
 @pytest.mark.parametrize(
     ("name", "member"), [("ids of entries are null", "transactionId"), ("dates of entries are null", "bookingDate")]
 )
-def test_what_the_bank_never_shows_is_null_whatever_is_asked(name: str, member: str, tmp_path: Path) -> None:
+def test_members_that_the_bank_never_fills_are_always_null(name: str, member: str, tmp_path: Path) -> None:
     _, derived = second_journeys(name, tmp_path)
     id = derived.reads_accounts(until="2027-06-30", delete=False)
     derived.ask("GET", f"/v1/accounts/{IBAN}/transactions?bookingStatus=both&dateFrom=2026-01-01", Consent_ID=id)
@@ -116,7 +116,7 @@ def test_what_the_bank_never_shows_is_null_whatever_is_asked(name: str, member: 
 
 
 @pytest.mark.slow
-def test_its_ids_are_new_and_have_the_banks_form(tmp_path: Path) -> None:
+def test_ids_are_new_and_have_the_format_of_the_bank(tmp_path: Path) -> None:
     bank, derived = second_journeys("ids of other forms", tmp_path)
     forms = {"consents": r"[0-9]{10}", "payments/[a-z-]+": r"PAY-[0-9a-f]{16}", "authorisations": r"[\w-]{22}"}
     for place, form in forms.items():

@@ -1,4 +1,4 @@
-"""Banks that speak NextGenPSD2 1.3 in their own way: derived from one recording, asked what a second one asks."""
+"""Variants of NextGenPSD2 1.3: a dialect derived from one recording answers the requests of a second recording."""
 
 import shutil
 from collections.abc import Mapping
@@ -38,24 +38,24 @@ class Customer(App):
         wish = {"access": access, "recurringIndicator": recurring, "validUntil": "2027-01-31"}
         wish |= {"frequencyPerDay": 4 if recurring else 1, "combinedServiceIndicator": False}
         id = str(self.ask("POST", "/v1/consents", wish, PSU_ID="oskar")["consentId"])
-        self.told(id)
+        self.read_status(id)
         for one in self.ask("GET", f"/v1/consents/{id}/authorisations")["authorisationIds"]:
             self.ask("GET", f"/v1/consents/{id}/authorisations/{one}")
         self.decide("consent", id, end)
-        self.told(id)
+        self.read_status(id)
         for account in self.ask("GET", "/v1/accounts?withBalance=true", Consent_ID=id).get("accounts", ()):
             query = "bookingStatus=booked&dateFrom=2026-01-01"
             self.ask("GET", f"/v1/accounts/{account['resourceId']}/transactions?{query}", Consent_ID=id)
         self.ask("GET", "/v1/accounts", Consent_ID=id)
-        self.told(id)
+        self.read_status(id)
         return id
 
-    def told(self, id: str) -> None:
+    def read_status(self, id: str) -> None:
         self.ask("GET", f"/v1/consents/{id}/status")
 
     def revokes(self, id: str) -> None:
         self.ask("DELETE", f"/v1/consents/{id}")
-        self.told(id)
+        self.read_status(id)
 
     def transfers(self, amount: str, end: str | None = None, *, bulk: bool = False, **more: str) -> None:
         money = {"instructedAmount": {"currency": "EUR", "amount": amount}}
@@ -74,9 +74,9 @@ class Customer(App):
 def first(app: Customer) -> None:
     older = app.agrees(ALL)
     app.agrees(ONE, recurring=False)
-    app.told(older)
+    app.read_status(older)
     newer = app.agrees(ALL)
-    app.told(older)
+    app.read_status(older)
     app.revokes(newer)
     app.transfers("12.00")
     app.transfers("3.00", bulk=True)
@@ -89,7 +89,7 @@ def second(app: Customer) -> None:
     older = app.agrees(ALL)
     app.agrees(ALL, "rejected")
     newer = app.agrees(ONE)
-    app.told(older)
+    app.read_status(older)
     app.revokes(newer)
     app.transfers("5.55", bulk=True)
     app.transfers("6.66")
@@ -113,7 +113,7 @@ def bank(directory: Path, options: Mapping[str, Mapping[str, Any]]) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BANKS)
-def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path: Path) -> None:
+def test_a_second_recording_of_the_bank_has_the_same_state_sequences(name: str, tmp_path: Path) -> None:
     folder = bank(tmp_path / "bank", BANKS[name])
     executed = BANKS[name].get("payments.initiate", {}).get("executed", "ACSP")
     recorded = Customer(differing_bank.engine(folder), executed=executed)

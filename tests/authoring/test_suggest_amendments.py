@@ -1,4 +1,4 @@
-"""The amendments load, and with them the sandbox agrees; what they cannot mend is said."""
+"""The amendments can be loaded and remove the differences. Differences that they cannot fix are reported."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ def json_answer(value: Any, status: int = 200, **headers: str) -> Response:
 
 
 def agrees(answers: dict[str, Response], steps: list[Step], directory: Path) -> str:
-    """The amendments, with which nothing differs."""
+    """Return the amendments, and check that they remove all differences."""
     before = compared(an_engine(), answers, steps)
     assert before.groups
     after = compared(amended(before, directory), answers, steps)
@@ -79,11 +79,11 @@ def test_the_same_change_of_each_entry_is_one_step(tmp_path: Path) -> None:
     text = agrees({ACCOUNTS: json_answer(value)}, [one], tmp_path)
 
     assert text.count("path: /accounts/*/") == 3
-    assert "/v1/cards/{{ entry." in text, "each entry has a link of its own"
+    assert "/v1/cards/{{ entry." in text, "each entry has its own link"
     assert "/accounts/0" not in text
 
 
-def test_what_only_some_entries_need_stands_at_their_places(tmp_path: Path) -> None:
+def test_changes_of_single_entries_are_written_for_their_positions(tmp_path: Path) -> None:
     one = step(f"/v1/accounts/{IBAN}/balances", "GET", ACCESS)
     value = own_answer(one)
     first, second = value["balances"]
@@ -93,7 +93,7 @@ def test_what_only_some_entries_need_stands_at_their_places(tmp_path: Path) -> N
     assert "amend-account-balances-1" in text
 
 
-def test_a_list_in_the_opposite_order_is_turned_and_an_answer_without_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_reversed_list_is_reversed_and_an_answer_without_it_is_left_unchanged(tmp_path: Path) -> None:
     target = f"/v1/accounts/{IBAN}/transactions?bookingStatus="
     one = step(f"{target}booked", "GET", ACCESS)
     value = own_answer(one)
@@ -108,7 +108,7 @@ def test_a_list_in_the_opposite_order_is_turned_and_an_answer_without_it_is_left
     assert answers[1].status == 200
 
 
-def test_requests_whose_answers_need_other_changes_are_told_apart(tmp_path: Path) -> None:
+def test_requests_that_need_different_changes_get_separate_rules(tmp_path: Path) -> None:
     steps = [step(target, "GET", ACCESS) for target in ("/v1/accounts", ACCOUNTS)]
     consents = facts.testdata()["consents"]
     for id, consent in list(consents.items()):
@@ -142,7 +142,7 @@ def test_statuses_headers_and_errors_are_amended(tmp_path: Path) -> None:
     assert 'Retry-After: "5"' in text
 
 
-def test_what_no_amendment_mends_is_said() -> None:
+def test_differences_that_no_amendment_fixes_are_reported() -> None:
     made = compared(
         an_engine(),
         {
@@ -154,12 +154,12 @@ def test_what_no_amendment_mends_is_said() -> None:
     )
     suggestion = suggested(made)
 
-    assert "(none): nothing can be amended where the interface has no operation" in suggestion.left
+    assert "(none): the interface has no such operation, so there is nothing to amend" in suggestion.left
     assert "account-list: status: the sandbox refuses what the bank answers" in suggestion.left
     assert "consent-content: the body: only JSON can be amended" in suggestion.left
 
 
-def test_the_same_request_with_two_answers_is_said(tmp_path: Path) -> None:
+def test_the_same_request_with_two_answers_is_reported(tmp_path: Path) -> None:
     one = step(f"/v1/consents/{CONSENT}/status")
     known, values = bundled_engine(), ["a", "b"]
 
@@ -170,24 +170,24 @@ def test_the_same_request_with_two_answers_is_said(tmp_path: Path) -> None:
     made = report(asyncio.run(comparison.play([one, one])), "bank", None)
 
     assert suggested(made).left == (
-        "consent-status: /note: its request is like others, whose answers need another change",
+        "consent-status: /note: other requests are the same, but their answers need a different change",
     )
 
 
-def test_a_state_is_amended_from_the_state_that_it_is_told_instead_of(tmp_path: Path) -> None:
+def test_a_state_is_amended_based_on_the_state_of_the_sandbox(tmp_path: Path) -> None:
     one = step(f"/v1/consents/{CONSENT}/status")
     text = agrees({one.request.target: json_answer({"consentStatus": "terminatedByTpp"})}, [one], tmp_path)
 
     assert "{op: test, path: /consentStatus, value: valid}" in text
 
 
-def test_where_all_agree_there_is_nothing_to_write() -> None:
+def test_equal_answers_need_no_amendments() -> None:
     one = step(f"/v1/consents/{CONSENT}/status")
     made = compared(an_engine(), {one.request.target: json_answer(own_answer(one))}, [one])
     assert suggested(made) == Suggestion({}, ())
 
 
-def test_a_folder_that_cannot_be_written_is_the_user_s_mistake(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_a_user_mistake(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot write"):
         suggest_amendments.write({"x": "cassette: 1\n"}, tmp_path / "file" / "below")
@@ -203,12 +203,12 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_any_value_is_amended_as_it_is_or_said(value: Any) -> None:
+def test_any_value_is_amended_exactly_or_reported(value: Any) -> None:
     one = step(f"/v1/consents/{CONSENT}/status")
     answer = json_answer({"consentStatus": "valid", "new": value})
     suggestion = suggested(compared(an_engine(), {one.request.target: answer}, [one]))
     if not suggestion.cassettes:
-        assert "no cassette can hold the value" in suggestion.left[0]
+        assert "a cassette cannot contain the value" in suggestion.left[0]
         return
     (text,) = suggestion.cassettes.values()
     (rule,) = yaml_reader.parse(text, Path("x.yaml")).value["rules"]
@@ -221,8 +221,8 @@ def test_any_value_is_amended_as_it_is_or_said(value: Any) -> None:
     assert body.read(made.body).value == body.read(answer.body).value
 
 
-def test_a_sentence_of_a_redacted_answer_is_written_as_it_is() -> None:
-    """It is a pseudonym as a whole: the sandbox's real name for an account would fit no part of it."""
+def test_a_sentence_in_a_redacted_answer_is_written_unchanged() -> None:
+    """The sentence is a pseudonym as a whole, so the sandbox's real account name would match no part of it."""
     target = f"/v1/accounts/{IBAN}/balances"
     one = step(target, "GET", ACCESS)
     bank = own_answer(one) | {"note": f"Konto {IBAN} von Waltraud"}

@@ -1,4 +1,4 @@
-"""Rules that are laid over a bank's own while it answers."""
+"""Rules that are added to a running bank."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LOST: Addition = ("added-2", ("match: {operation: taken-out}\nrespond: {}",))
 
 
 def bank_with(*arguments: Any) -> Any:
-    """What the store waits for in a thread, made here."""
+    """Run coroutines that the store would run in a thread."""
     try:
         return added_rules.bank_with(*arguments)
     except Unprepared as missing:
@@ -24,7 +24,7 @@ def bank_with(*arguments: Any) -> Any:
         return added_rules.bank_with(*arguments)
 
 
-def test_what_a_bank_cannot_have_is_left_out() -> None:
+def test_rules_that_do_not_match_the_bank_are_skipped() -> None:
     own = [rule.id for rule in BANK.interface.rules]
 
     assert [rule.id for rule in bank_with(BANK, (LOST, MINE)).interface.rules] == ["added-1", *own]
@@ -32,7 +32,7 @@ def test_what_a_bank_cannot_have_is_left_out() -> None:
     assert [rule.id for rule in BANK.interface.rules] == own
 
 
-def test_each_addition_is_a_layer_over_those_before() -> None:
+def test_each_addition_is_a_layer_above_earlier_ones() -> None:
     again: Addition = ("added-2", MINE[1])
 
     assert [rule.id for rule in bank_with(BANK, (MINE, again)).interface.rules][:2] == [
@@ -41,7 +41,7 @@ def test_each_addition_is_a_layer_over_those_before() -> None:
     ]
 
 
-def test_every_mistake_of_an_addition_is_told() -> None:
+def test_all_mistakes_in_added_rules_are_reported() -> None:
     with pytest.raises(Unreadable) as caught:
         added_rules.read(
             ("added-1", ("match: [", "{match: {path: /a}, respnd: {}}", "cassette: 1\nerrors: {}")), BANK.schemas

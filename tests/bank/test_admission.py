@@ -1,4 +1,4 @@
-"""The checks of strict banks: in their order, and what they are not made of."""
+"""The checks of strict banks, and their order."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from xs2a_sandbox.config import RealBank
 
 PATH = f"/v1/consents/{facts.consent()}/status"
 WRONG = {"Digest": "SHA-256=AAAA", "TPP-Redirect-Preferred": "perhaps"}
-"""Of a request without certificate, signature and token: wrong in all that is checked."""
+"""The headers of a request that fails every check: no certificate, signature or token."""
 
 CODES = {
     "certificate": "CERTIFICATE_MISSING",
@@ -19,7 +19,7 @@ CODES = {
     "token": "TOKEN_UNKNOWN",
     "validity": "FORMAT_ERROR",
 }
-"""By check, in their order."""
+"""The expected errors by check, in order."""
 
 
 def bank(*checks: str) -> Client:
@@ -27,13 +27,13 @@ def bank(*checks: str) -> Client:
 
 
 @pytest.mark.parametrize("left_out", range(len(CODES)))
-def test_what_is_checked_first_is_said_first(left_out: int) -> None:
+def test_the_first_failed_check_is_reported(left_out: int) -> None:
     checks = [*CODES][left_out:]
     refused = bank(*reversed(checks)).get(PATH, headers=WRONG)
     assert refused.error["code"] == CODES[checks[0]]
 
 
-def test_warnings_are_all_said_in_their_order() -> None:
+def test_all_warnings_are_reported_in_order() -> None:
     warnings = bank("warn").get(PATH, headers=WRONG).headers["x-sandbox-strict"]
     assert [entry.split()[1].strip(":") for entry in warnings.split("; ")] == [
         "FORMAT_ERROR",
@@ -60,7 +60,7 @@ operations:
 
 
 @pytest.mark.parametrize("checks", [(*CODES, "redirect"), ("token",)])
-def test_nothing_is_asked_of_the_payment_users_browser(checks: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_payment_users_browser_is_not_checked(checks: tuple[str, ...], tmp_path: Path) -> None:
     def status(browser: str) -> int:
         layers = cassette(tmp_path, AUTHORIZE.replace("BROWSER", browser))
         client = Client(an_engine(layers=layers, real=RealBank(checks=checks)))

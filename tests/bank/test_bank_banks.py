@@ -19,7 +19,7 @@ def at(host: str, door="proxy") -> Request:
 
 
 @pytest.mark.parametrize("door", ["proxy", "tls", "direct", "process"])
-def test_the_host_says_which_bank_is_meant(make, door):
+def test_the_host_selects_the_bank(make, door):
     first, second, default = make("first.example", "Alias.Example"), make("second.example"), make()
     banks = Banks(default, [first, second])
     assert banks.choose(at("alias.example", door)) is first
@@ -27,7 +27,7 @@ def test_the_host_says_which_bank_is_meant(make, door):
     assert banks.choose(at("127.0.0.1", door)) is default
 
 
-def test_with_hosts_only_they_are_the_bank_at_the_proxy(make):
+def test_if_all_banks_have_hosts_the_proxy_serves_only_these(make):
     banks = Banks(make("bank.example"), [make("first.example")])
     assert banks.choose(at("127.0.0.1", "direct")) is banks.default
     with pytest.raises(BankError) as caught:
@@ -37,5 +37,7 @@ def test_with_hosts_only_they_are_the_bank_at_the_proxy(make):
     assert "--forward-host login.example" in caught.value.values["hint"]
 
 
-def test_a_stranger_is_told_what_would_let_it_through():
-    assert "--forward-host login.example passes it on" in unknown_host(at("login.example")).values["hint"]
+def test_the_error_for_an_unknown_host_names_the_option_that_allows_it():
+    assert (
+        "or forward its requests with --forward-host login.example" in unknown_host(at("login.example")).values["hint"]
+    )

@@ -1,4 +1,4 @@
-"""Who is asked for a certificate, and whose clients and resources are unknown to it; the rest is in tests/contract."""
+"""Client certificates: when they are required, and what they cannot access. See also tests/contract."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ def certificates(organisation: str = OWN) -> tuple[bytes, ...]:
 
 
 def bank(*checks: str, profile: Profile = "documented", trust: Callable[[], Trust] | None = None) -> Client:
-    """A bank with these checks, which believes the CA of the tests unless it believes others."""
+    """Return a bank with these checks. It trusts the CA of the tests by default."""
     known = bundled_engine()
     real = RealBank(checks=checks, profile=profile)
     believed = trust or (lambda: Trust((ca().certificate,)))
@@ -53,20 +53,20 @@ def status(client: Client, shown: tuple[bytes, ...] | None, **headers: str) -> A
         ((), "strict", (), "CERTIFICATE_MISSING"),
     ],
 )
-def test_who_is_asked_for_one(
+def test_certificates_are_required_by_the_check_or_the_profile(
     checks: tuple[str, ...], profile: Profile, shown: tuple[bytes, ...] | None, code: str | None
 ) -> None:
     answer = status(bank(*checks, profile=profile), shown)
     assert (answer.error["code"] if answer.status >= 400 else None) == code
 
 
-def test_it_is_read_where_it_is_judged_alone() -> None:
+def test_a_certificate_is_parsed_only_if_it_is_checked() -> None:
     assert status(bank(), (b"nonsense",)).status == 200
     assert status(bank("certificate"), (b"nonsense",)).error["code"] == "CERTIFICATE_INVALID"
     assert status(bank("certificate"), certificates()).status == 200
 
 
-def test_where_nobody_is_trusted_none_is_good() -> None:
+def test_without_a_trusted_ca_no_certificate_is_valid() -> None:
     refused = status(bank("certificate", trust=trust_nobody), certificates())
     assert "not trusted here" in refused.error["text"]
 
@@ -88,7 +88,7 @@ def test_a_warning_refuses_nobody() -> None:
         ("PSDAT", {}, OTHER, False),
     ],
 )
-def test_a_client_is_that_of_one_tpp(client: str, said: dict[str, str], shown: str, is_refused: bool) -> None:
+def test_a_client_belongs_to_one_tpp(client: str, said: dict[str, str], shown: str, is_refused: bool) -> None:
     one = bank("certificate", "token")
     kept = {"secret": "s", "name": "An app", **said}
     assert one.request("PUT", f"/_sandbox/state/clients/{client}", headers=ADMIN, json=kept).status == 201
@@ -104,7 +104,7 @@ def test_a_client_is_that_of_one_tpp(client: str, said: dict[str, str], shown: s
     )
 
 
-def test_what_names_no_client_is_the_token_endpoints_to_refuse() -> None:
+def test_requests_without_a_client_are_refused_by_the_token_endpoint() -> None:
     one = bank("certificate")
     for body in (b"", b"client_id=%FF", b"a=1&a=2"):
         answer = one.post("/as/token.oauth2", headers=FORM, body=body, certificates=certificates())

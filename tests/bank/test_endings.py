@@ -1,4 +1,4 @@
-"""The errors that an operation can end in: its own, its rules', its handler's, and those of any."""
+"""The possible errors of an operation: its own, those of its rules and its handler, and general ones."""
 
 from pathlib import Path
 from typing import Any
@@ -26,23 +26,23 @@ def ends(interface: Interface, operation: str) -> set[str]:
 
 
 @pytest.mark.parametrize("operation", BUNDLED.operations)
-def test_they_are_all_among_those_that_the_interface_has(operation: str) -> None:
+def test_possible_errors_are_defined_by_the_interface(operation: str) -> None:
     assert {name for name in ALWAYS if name in BUNDLED.errors} <= ends(BUNDLED, operation) <= BUNDLED.errors.keys()
 
 
-def test_those_of_the_handler_are_among_them() -> None:
+def test_errors_of_the_handler_are_possible() -> None:
     raised = HANDLERS["consents.status"].errors & BUNDLED.errors.keys()
     assert raised
     assert raised <= ends(BUNDLED, "consent-status")
 
 
-def test_those_of_requirements_and_of_unknown_parameters_are_among_them() -> None:
+def test_errors_of_requirements_and_unknown_parameters_are_possible() -> None:
     for operation in BUNDLED.operations.values():
         own = {*operation.otherwise.values(), *(step.error for step in operation.require.steps if step.error)}
         assert own & BUNDLED.errors.keys() <= ends(BUNDLED, operation.id)
 
 
-def test_one_that_a_requirement_names_is_among_them(tmp_path: Path) -> None:
+def test_an_error_named_by_a_requirement_is_possible(tmp_path: Path) -> None:
     mine = {
         "id": "mine",
         "method": "GET",
@@ -54,7 +54,7 @@ def test_one_that_a_requirement_names_is_among_them(tmp_path: Path) -> None:
     assert "payment-unknown" in ends(layers.read([[DIALECT], [own]], SCHEMAS, NAMED), "mine")
 
 
-def test_a_rule_for_the_operation_adds_its_own(tmp_path: Path) -> None:
+def test_a_rule_for_the_operation_adds_its_errors(tmp_path: Path) -> None:
     assert "payment-unknown" not in ends(BUNDLED, "account-list")
     interface = with_rule(tmp_path, respond={"error": "payment-unknown", "values": {"id": "x"}})
     assert "payment-unknown" in ends(interface, "account-list")

@@ -1,4 +1,4 @@
-"""What a session holds goes where a real bank says, along the state machine, with all that follows from it."""
+"""The session adopts the states that a real bank reports, through the state machine and with all consequences."""
 
 import asyncio
 import itertools
@@ -9,7 +9,6 @@ import pytest
 from tests.compare.test_comparison import step
 from tests.support.engine_client import an_engine
 from tests.support.redirect_journey import ACCOUNTS, BACK, IBAN
-from xs2a_sandbox.bank import following
 from xs2a_sandbox.bank.domain.lifecycle import MACHINES, REMOVED
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.compare.states import Move, ReportedState
@@ -50,16 +49,16 @@ def payment(engine: Engine, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("state", ["valid", "rejected", "expired"])
-def test_a_consent_goes_where_the_bank_says(state: str) -> None:
+def test_a_consent_adopts_the_state_of_the_bank(state: str) -> None:
     engine = an_engine()
     id = consent(engine)
 
     assert follow(engine, ReportedState("consent", id, state)) == Move("consent", "received", state, "", True)
     assert send(engine, "GET", f"/v1/consents/{id}/status") == {"consentStatus": state}
-    assert follow(engine, ReportedState("consent", id, state)) is None, "it is there already"
+    assert follow(engine, ReportedState("consent", id, state)) is None, "it has this state already"
 
 
-def test_what_a_followed_authorisation_is_for_goes_with_it() -> None:
+def test_the_resource_follows_its_authorisation() -> None:
     engine = an_engine()
     id = payment(engine)
     (sca,) = send(engine, "GET", f"{PAYMENTS}/{id}/authorisations")["authorisationIds"]
@@ -69,7 +68,7 @@ def test_what_a_followed_authorisation_is_for_goes_with_it() -> None:
     assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == "ACSP"
 
 
-def test_a_payment_for_later_that_the_bank_executes_today_is_executed() -> None:
+def test_a_later_payment_that_the_bank_executes_today_is_executed() -> None:
     engine = an_engine()
     later = (REAL.today().replace(year=REAL.today().year + 1)).isoformat()
     id = payment(engine, requestedExecutionDate=later)
@@ -78,7 +77,7 @@ def test_a_payment_for_later_that_the_bank_executes_today_is_executed() -> None:
 
 
 @pytest.mark.parametrize("state", ["ACSC", "ACCC"])
-def test_a_payment_is_executed_as_far_as_the_bank_says(state: str) -> None:
+def test_a_payment_adopts_the_final_state_of_the_bank(state: str) -> None:
     engine = an_engine()
     id = payment(engine)
 
@@ -87,21 +86,21 @@ def test_a_payment_is_executed_as_far_as_the_bank_says(state: str) -> None:
 
 
 @pytest.mark.parametrize(("thing", "state"), [("payment", "PDNG"), ("payment", "ACCP"), ("payment", "PATC")])
-def test_where_no_way_leads_all_stays_as_it_is(thing: Any, state: str) -> None:
+def test_without_a_path_of_transitions_nothing_changes(thing: Any, state: str) -> None:
     engine = an_engine()
     id = payment(engine)
 
     move = follow(engine, ReportedState(thing, id, state))
-    assert str(move) == f"payment RCVD → {state}, which the sandbox's states do not allow"
+    assert str(move) == f"payment RCVD → {state}, which is not allowed by the sandbox's states"
     assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == "RCVD"
-    assert follow(engine, ReportedState("payment", id, "ACSP")), "and it can still be authorised"
+    assert follow(engine, ReportedState("payment", id, "ACSP")), "it can still be authorised"
 
 
-def test_what_the_sandbox_does_not_have_is_not_moved() -> None:
+def test_unknown_resources_are_ignored() -> None:
     assert follow(an_engine(), ReportedState("consent", "nobody", "valid")) is None
 
 
-def test_a_basket_goes_with_its_members() -> None:
+def test_members_follow_their_basket() -> None:
     engine = an_engine()
     ids = [payment(engine), payment(engine)]
     basket = send(engine, "POST", "/v1/signing-baskets", {"paymentIds": ids}, *BACK)["basketId"]
@@ -111,10 +110,10 @@ def test_a_basket_goes_with_its_members() -> None:
     assert send(engine, "GET", f"{PAYMENTS}/{ids[0]}/status")["transactionStatus"] == "ACSP"
 
 
-def test_ways_are_made_of_arrows_alone() -> None:
+def test_paths_consist_of_defined_transitions() -> None:
     for machine in MACHINES:
         states = {state for arrow in machine.arrows for state in arrow} - {REMOVED}
         for before, to in itertools.permutations(states, 2):
-            way = following._way(machine, before, to)
+            way = machine.way(before, to)
             assert set(itertools.pairwise(way)) <= machine.arrows
             assert not way or (way[0], way[-1]) == (before, to)

@@ -1,4 +1,4 @@
-"""The token that a request presents: good for its scope and its certificate; more is in tests/contract."""
+"""The token in a request is valid only for its scope and its certificate. See also tests/contract."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ TOKEN = {"Authorization": "Bearer t1"}
 
 
 def client(scope: str | None, **of: str) -> Client:
-    """A session with a token of this scope, and of what a customer has authorised it for."""
+    """Return a session with a token for this scope and this authorised resource."""
     engine = an_engine(real=RealBank(checks=("token",)))
     engine.use(admin_token="admin")
     one = Client(engine)
@@ -68,18 +68,18 @@ def judge(one: Client, status: int, consent: str = facts.consent()) -> None:
         assert {answer.error["code"] for answer in answers} == {"TOKEN_INVALID"}
 
 
-def test_who_comes_for_a_token_needs_none() -> None:
+def test_a_token_request_needs_no_token() -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     body = b"grant_type=client_credentials&client_id=demo-tpp&client_secret=kletterrose"
     assert client(None).post("/as/token.oauth2", headers=form, body=body).status == 200
 
 
 def code(answer: Answer) -> str:
-    """As the Berlin Group's bodies have it."""
+    """In the format of the Berlin Group."""
     return str(answer.json()["tppMessages"][0]["code"])
 
 
-def test_a_token_that_was_revoked_is_unknown() -> None:
+def test_a_revoked_token_is_unknown() -> None:
     engine = speaking("berlin-group-1.3")
     engine.use(admin_token="admin")
     one = Client(engine)
@@ -104,7 +104,7 @@ OLD, NEW = (b"old certificate",), (b"new certificate",)
 
 @pytest.fixture
 def binding(tmp_path: Path) -> Client:
-    """A bank that binds tokens to the certificates of clients."""
+    """Return a bank that binds tokens to client certificates."""
     (tmp_path / "bound.yaml").write_text(
         "cassette: 1\nrules: [{id: bound, match: {operation: token}, handler: token.issue, with: "
         "{expires_in: 599, grants: [client_credentials, refresh_token], certificate_bound: true}}]\n"
@@ -121,37 +121,41 @@ def ask_for_one(client: Client, certificates: tuple[bytes, ...] | None, form: st
 
 
 def use(client: Client, token: str, certificates: tuple[bytes, ...] | None) -> tuple[str, str]:
-    """The code and the text of its answer, which is about a consent that there is not."""
+    """Return the code and the text of the error for an unknown consent."""
     headers = {"Authorization": f"Bearer {token}"}
     answer = client.get("/v1/consents/none/status", headers=headers, certificates=certificates)
     return code(answer), answer.json()["tppMessages"][0]["text"]
 
 
 @pytest.mark.parametrize("form", ["grant_type=client_credentials", "grant_type=refresh_token&refresh_token=r1"])
-def test_a_bound_token_is_good_with_its_certificate_alone(binding: Client, form: str) -> None:
+def test_a_bound_token_is_valid_only_with_its_certificate(binding: Client, form: str) -> None:
     kept = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "scope": "AIS"}
     binding.request("PUT", "/_sandbox/state/refreshTokens/r1", headers=ADMIN, json=kept)
     token = ask_for_one(binding, OLD, form).json()["access_token"]
     assert use(binding, token, OLD)[0] == "CONSENT_UNKNOWN"
-    assert use(binding, token, (*OLD, *NEW))[0] == "CONSENT_UNKNOWN", "the first is the client's"
+    assert use(binding, token, (*OLD, *NEW))[0] == "CONSENT_UNKNOWN", "the first certificate is that of the client"
     thumbprint = base64.urlsafe_b64encode(hashlib.sha256(OLD[0]).digest()).decode().rstrip("=")
-    for shown, word in ((NEW, "that was shown has"), ((), "none was shown"), (None, "none was shown")):
+    for shown, word in (
+        (NEW, "that was sent has"),
+        ((), "no client certificate was sent"),
+        (None, "no client certificate was sent"),
+    ):
         refusal, text = use(binding, token, shown)
         assert refusal == "TOKEN_INVALID"
         assert (thumbprint in text, word in text) == (True, True), text
 
     renewed = ask_for_one(binding, NEW, form).json()["access_token"]
-    assert use(binding, renewed, NEW)[0] == "CONSENT_UNKNOWN", "a certificate is changed with a new token"
+    assert use(binding, renewed, NEW)[0] == "CONSENT_UNKNOWN", "a new token can be bound to a new certificate"
 
 
 @pytest.mark.parametrize("shown", [None, ()])
-def test_without_a_certificate_there_is_no_bound_token(binding: Client, shown: tuple[bytes, ...] | None) -> None:
+def test_without_a_certificate_no_bound_token_is_issued(binding: Client, shown: tuple[bytes, ...] | None) -> None:
     answer = ask_for_one(binding, shown, "grant_type=client_credentials")
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
     assert "RFC 8705" in answer.json()["error_description"]
 
 
-def test_two_headers_are_no_token() -> None:
+def test_two_headers_are_refused() -> None:
     answer = client(None).get("/v1/accounts", headers={**TOKEN, "authorization": "Bearer t1"})
     assert answer.error["code"] == "TOKEN_UNKNOWN"
     assert "2 times" in answer.error["text"]
@@ -161,16 +165,16 @@ def test_two_headers_are_no_token() -> None:
     ("header", "words"),
     [
         (None, "is missing"),
-        ("", "of the scheme Bearer"),
-        ("Bearer", "no such token"),
-        ("Bearer ", "no such token"),
-        ("Bearer t2", "no such token"),
-        ("t1", "of the scheme Bearer"),
-        ("Basic dDE6", "of the scheme Bearer"),
-        ("DPoP t1", "bound to no key"),
+        ("", "with the scheme Bearer"),
+        ("Bearer", "has not issued this token"),
+        ("Bearer ", "has not issued this token"),
+        ("Bearer t2", "has not issued this token"),
+        ("t1", "with the scheme Bearer"),
+        ("Basic dDE6", "with the scheme Bearer"),
+        ("DPoP t1", "not bound to a key"),
     ],
 )
-def test_what_is_no_token(header: str | None, words: str) -> None:
+def test_invalid_tokens_get_specific_errors(header: str | None, words: str) -> None:
     answer = client(None).get("/v1/accounts", headers={"Authorization": header})
     assert answer.error["code"] in ("TOKEN_UNKNOWN", "TOKEN_INVALID")
     assert words in answer.error["text"]
@@ -180,13 +184,13 @@ UNBOUND = client(None)
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=255), max_size=40))
-def test_whatever_is_presented_there_is_an_answer(text: str) -> None:
+def test_any_token_gets_an_answer(text: str) -> None:
     for scheme in ("Bearer", "bearer", "DPoP", text):
         answer = UNBOUND.get("/v1/accounts", headers={"Authorization": f"{scheme} {text}", "DPoP": text})
         assert answer.status == 401
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
-def test_a_scheme_has_no_case(scheme: str) -> None:
+def test_the_scheme_is_case_insensitive(scheme: str) -> None:
     consent = facts.consent()
     assert client(None).get("/v1/accounts", consent=consent, headers={"Authorization": f"{scheme} t1"}).status == 200

@@ -1,4 +1,4 @@
-"""The test data that a recording shows: the sandbox answers from it what the recorded bank has answered."""
+"""With test data derived from a recording, the sandbox gives the recorded answers."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def listed(*ibans: str) -> dict[str, Any]:
     return {"accounts": [{"resourceId": f"r{n}", "iban": iban, "usage": None} for n, iban in enumerate(ibans)]}
 
 
-def test_accounts_are_those_of_the_consent_that_they_were_listed_with() -> None:
+def test_accounts_belong_to_the_consent_of_their_list() -> None:
     data = collections_of(
         taped("/v1/accounts", listed(IBAN, ANOTHER), headers=[("Consent-ID", CONSENT), ("PSU-ID", "plyb")])
     )
@@ -47,7 +47,7 @@ def test_accounts_are_those_of_the_consent_that_they_were_listed_with() -> None:
     assert data["psus"]["plyb"]["password"] == "dropped"
 
 
-def test_what_is_asked_of_an_account_becomes_part_of_it() -> None:
+def test_details_balances_and_entries_are_added_to_the_account() -> None:
     balance = {"balanceAmount": {"currency": "CHF", "amount": "1.00"}, "balanceType": "forwardAvailable"}
     entry = {"transactionId": "T-1", "bookingDate": DAY, "checkId": None}
     data = collections_of(
@@ -63,20 +63,20 @@ def test_what_is_asked_of_an_account_becomes_part_of_it() -> None:
     assert account["entries"]["booked"][0] == {"id": "T-1", "booked_on": DAY}
 
 
-def test_what_the_recording_itself_makes_is_not_there_before() -> None:
+def test_resources_created_in_the_recording_are_not_test_data() -> None:
     body = {"access": {"accounts": [{"iban": IBAN}]}, "consentStatus": "received"}
     made = taped("/v1/consents", {"consentId": CONSENT}, "POST")
     assert collections_of(made, taped(f"/v1/consents/{CONSENT}", body))["consents"] == {}
     assert CONSENT in collections_of(taped(f"/v1/consents/{CONSENT}", body), made)["consents"]
 
 
-def test_accounts_of_the_test_data_stay_as_they_are_there() -> None:
+def test_accounts_of_the_existing_test_data_are_not_changed() -> None:
     there = {"accounts": {"r0": {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {CONSENT: {"accounts": []}}}
     entry = taped("/v1/accounts", listed(IBAN), headers=[("Consent-ID", CONSENT)])
     assert collections_of(entry, data=TestData(there, ())) == there | {"payments": {}}
 
 
-def test_answers_that_show_nothing_change_nothing() -> None:
+def test_answers_without_data_change_nothing() -> None:
     for body in (b"", b"[1]", b"null", b'{"accounts": 7}', b'{"accounts": [7, {"iban": null}]}', b'{"access": "all"}'):
         for target in ("/v1/accounts", "/v1/accounts/x", f"/v1/consents/{CONSENT}", "/v1/accounts/x/transactions", "/"):
             assert collections_of(replace(taped(target), answer_body=body))["payments"] == {}
@@ -84,7 +84,7 @@ def test_answers_that_show_nothing_change_nothing() -> None:
 
 
 def journey() -> list[Exchange]:
-    """The answers of some bank: the sandbox with its bundled test data, whose accounts no recording calls so."""
+    """Return the answers of another bank: the sandbox with its bundled test data and other ids of accounts."""
     bank = an_engine()
     consent = ("Consent-ID", CONSENT)
     exchanges = [
@@ -107,7 +107,7 @@ def journey() -> list[Exchange]:
     return asyncio.run(walk())
 
 
-def test_a_redacted_recording_of_a_bank_that_speaks_the_dialect_shows_no_difference(tmp_path: Path) -> None:
+def test_a_redacted_recording_of_a_bank_with_the_same_dialect_has_no_differences(tmp_path: Path) -> None:
     tape = redacted_tape(tmp_path / "conf", *journey())
     assert IBAN not in str(tape.entries)
     (tmp_path / "conf" / "vault").unlink()
@@ -125,7 +125,7 @@ def offline(conf: Path, *exchanges: Exchange, more: tuple[str, ...] = ()) -> Any
 
 
 @pytest.mark.parametrize("part", [slice(3, 4), slice(4, 5), slice(3, 6), slice(0, 1)])
-def test_reads_without_a_list_of_accounts_compare_too(tmp_path: Path, part: slice) -> None:
+def test_reads_without_a_list_of_accounts_are_compared_too(tmp_path: Path, part: slice) -> None:
     done = offline(tmp_path / "conf", *journey()[part])
     assert done.exit_code == 0, done.output
     assert "adopted from the recording: 1 customer, " in done.output
@@ -156,15 +156,15 @@ def payment_journey() -> list[Exchange]:
     return asyncio.run(walk())
 
 
-def test_a_payment_alone_shows_who_pays(tmp_path: Path) -> None:
+def test_a_single_payment_shows_the_payer(tmp_path: Path) -> None:
     done = offline(tmp_path / "conf", *payment_journey())
-    # The link for the payment user may be another one, as it names the sandbox.
+    # The redirect link may differ, because it contains the sandbox's address.
     assert "2 same, 1 differ" in done.output or "3 same, 0 differ" in done.output, done.output
     assert "/transactionStatus" not in done.output
 
 
 @pytest.mark.parametrize("prefix", ["/v1", "/v1.3.8", "/v3", "/psd2/berlin/v2", ""])
-def test_accounts_are_found_below_any_version(prefix: str) -> None:
+def test_accounts_are_recognised_for_any_version(prefix: str) -> None:
     data = collections_of(
         taped(f"{prefix}/accounts", listed(IBAN)), taped(f"{prefix}/consents/{CONSENT}", {"access": {}})
     )
@@ -172,7 +172,7 @@ def test_accounts_are_found_below_any_version(prefix: str) -> None:
     assert CONSENT not in data["consents"] or data["consents"][CONSENT]["accounts"] == []
 
 
-def test_an_account_whose_iban_comes_later_is_one() -> None:
+def test_an_account_whose_iban_is_known_later_is_one_account() -> None:
     balance = {"balanceAmount": {"currency": "CHF", "amount": 1.5}, "balanceType": "expected"}
     headers = [("Consent-ID", CONSENT)]
     early = taped("/v1/accounts/r0/balances", {"balances": [balance]}, headers=headers)
@@ -183,14 +183,14 @@ def test_an_account_whose_iban_comes_later_is_one() -> None:
     assert data["accounts"]["r0"]["balances"][0]["amount"] == {"currency": "CHF", "amount": "1.5"}
 
 
-def test_an_account_whose_id_comes_later_is_one() -> None:
+def test_an_account_whose_id_is_known_later_is_one_account() -> None:
     asked = {"access": {"balances": [{"iban": IBAN, "currency": "CHF"}]}, "consentStatus": "valid"}
     data = collections_of(taped(f"/v1/consents/{CONSENT}", asked), taped("/v1/accounts", listed(IBAN)))
     assert list(data["accounts"]) == ["r0"] == data["consents"][CONSENT]["accounts"]
     assert (data["accounts"]["r0"]["iban"], data["accounts"]["r0"]["currency"]) == (IBAN, "CHF")
 
 
-def test_consents_and_payments_for_accounts_of_ours_stay() -> None:
+def test_consents_and_payments_for_existing_accounts_are_kept() -> None:
     there = TestData({"accounts": {"r0": {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {}, "payments": {}}, ())
     payment = {"debtorAccount": {"iban": IBAN}, "creditorName": "x"}
     data = collections_of(
@@ -203,8 +203,8 @@ def test_consents_and_payments_for_accounts_of_ours_stay() -> None:
     assert data["accounts"] == {"r0": {"name": "Anna"}}
 
 
-def test_a_payment_is_what_the_request_for_it_would_have_made() -> None:
-    told = {
+def test_a_payment_is_stored_as_if_it_had_been_initiated() -> None:
+    shown = {
         "debtorAccount": {"iban": IBAN},
         "creditorName": "x",
         "instructedAmount": {"currency": "eur", "amount": 3},
@@ -212,7 +212,7 @@ def test_a_payment_is_what_the_request_for_it_would_have_made() -> None:
         "frequency": "Monthly",
         "transactionStatus": "ACTC",
     }
-    data = collections_of(taped(f"/v1/periodic-payments/sepa-credit-transfers/{PAYMENT}", told))
+    data = collections_of(taped(f"/v1/periodic-payments/sepa-credit-transfers/{PAYMENT}", shown))
     payment = data["payments"][PAYMENT]
     amount = {"currency": "EUR", "amount": "3"}
     assert (payment["kind"], payment["status"], payment["debtor"]["account"]) == ("standing", "ACTC", IBAN)
@@ -221,27 +221,31 @@ def test_a_payment_is_what_the_request_for_it_would_have_made() -> None:
     assert payment["sent"]["frequency"] == "Monthly"
 
 
-def test_what_no_payment_can_be_is_none() -> None:
-    told = {"debtorAccount": "x"}
-    assert collections_of(taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", told))["payments"] == {}
+def test_an_incomplete_payment_is_skipped() -> None:
+    shown = {"debtorAccount": "x"}
+    assert collections_of(taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", shown))["payments"] == {}
 
 
 def test_a_payment_without_a_payer_is_adopted() -> None:
-    told = {"instructedAmount": {"currency": "EUR", "amount": "3.00"}, "creditorName": "x", "transactionStatus": "ACSC"}
+    shown = {
+        "instructedAmount": {"currency": "EUR", "amount": "3.00"},
+        "creditorName": "x",
+        "transactionStatus": "ACSC",
+    }
     data = EMPTY.collections | {"payments": {PAYMENT: {"kind": "single"}}}
-    entry = taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", told)
+    entry = taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", shown)
     assert collections_of(entry, data=TestData(data, ()))["payments"][PAYMENT]["parts"]
 
 
-def test_who_pays_is_known_by_the_id_that_the_bank_tells_later() -> None:
-    told = {"debtorAccount": {"iban": IBAN}, "instructedAmount": {"currency": "EUR", "amount": "3.00"}}
+def test_the_payer_is_identified_by_an_id_that_is_known_later() -> None:
+    shown = {"debtorAccount": {"iban": IBAN}, "instructedAmount": {"currency": "EUR", "amount": "3.00"}}
     data = collections_of(
-        taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", told), taped("/v1/accounts", listed(IBAN))
+        taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", shown), taped("/v1/accounts", listed(IBAN))
     )
     assert data["payments"][PAYMENT]["debtor"]["account"] == "r0"
 
 
-def test_what_is_adopted_is_in_the_form_of_the_specification(tmp_path: Path) -> None:
+def test_adopted_values_are_normalised(tmp_path: Path) -> None:
     name = "Müller".encode().decode("cp1252")
     reference = {"resourceId": "r", "iban": IBAN, "currency": "eur", "product": name, "displayName": "Mu\u0308ller"}
     account = collections_of(taped("/v1/accounts", {"accounts": [reference]}))["accounts"]["r"]

@@ -1,4 +1,4 @@
-"""The check of repeated requests: one payment for one X-Request-ID, whoever asks for it again."""
+"""The check of repeated requests: one payment for each X-Request-ID."""
 
 import uuid
 from collections.abc import Callable
@@ -27,14 +27,14 @@ def initiate() -> Callable[..., Answer]:
     return initiate
 
 
-def test_the_answer_is_the_first_one(initiate: Callable[..., Answer]) -> None:
+def test_a_repeated_request_gets_the_first_answer(initiate: Callable[..., Answer]) -> None:
     bank = a_bank("idempotency")
     first = initiate(bank)
     again = initiate(bank)
     assert (again.status, again.body) == (first.status, first.body)
     assert again.headers.get("location") == first.headers.get("location")
     shouted = initiate(bank, initiate.id.upper())  # type: ignore[attr-defined]
-    assert shouted.body == first.body, "a UUID is the same in capital letters"
+    assert shouted.body == first.body, "uppercase and lowercase UUIDs are equal"
 
 
 @pytest.mark.parametrize("change", ["another body", "another product"])
@@ -46,23 +46,23 @@ def test_another_payment_with_the_same_id(initiate: Callable[..., Answer], chang
     else:
         other = initiate(bank, target="/v1/payments/instant-sepa-credit-transfers")
     assert (other.status, other.error["code"]) == (400, "FORMAT_ERROR")
-    assert "X-Request-ID is that of another payment" in other.error["text"]
-    assert initiate(bank).body == first.body, "the first one is still there"
+    assert "X-Request-ID was used for a different payment" in other.error["text"]
+    assert initiate(bank).body == first.body, "the first one still exists"
 
 
-def test_sessions_do_not_know_of_each_other(initiate: Callable[..., Answer]) -> None:
+def test_sessions_are_independent(initiate: Callable[..., Answer]) -> None:
     bank = a_bank("idempotency")
     payments = [initiate(bank.named(name)).json()["paymentId"] for name in ("one", "two")]
     assert len(set(payments)) == 2
 
 
-def test_a_refused_payment_is_not_kept(initiate: Callable[..., Answer]) -> None:
+def test_a_refused_payment_is_not_stored(initiate: Callable[..., Answer]) -> None:
     bank = a_bank("idempotency")
     assert initiate(bank, creditorName="").status == 400
     assert initiate(bank).status == 200
 
 
-def test_a_warning_makes_a_second_payment(initiate: Callable[..., Answer]) -> None:
+def test_in_mode_warn_a_second_payment_is_created(initiate: Callable[..., Answer]) -> None:
     bank = a_bank("warn")
     first, again = initiate(bank), initiate(bank)
     assert again.json()["paymentId"] != first.json()["paymentId"]

@@ -1,4 +1,4 @@
-"""What strict banks check beside what a request is for: where customers go back to, wishes, facts about them."""
+"""Further checks of strict banks: return addresses, preferences, and data about the payment user."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def create(bank: Client, headers: dict[str, str], **changes: Any) -> Answer:
         ("TPP-Decoupled-Preferred", "true"),
     ],
 )
-def test_right(bank: Client, header: str, value: str) -> None:
+def test_valid_values(bank: Client, header: str, value: str) -> None:
     assert create(bank, {header: value}).status == 200
 
 
@@ -48,17 +48,17 @@ def test_right(bank: Client, header: str, value: str) -> None:
         ("PSU-Device-ID", "1", "must be a UUID"),
         ("PSU-Geo-Location", "52.5;13.1", "such as GEO:"),
         ("TPP-Decoupled-Preferred", "1", "must be true or false"),
-        ("TPP-Redirect-Preferred", "true", "TPP-Redirect-URI has to say where customers go back"),
+        ("TPP-Redirect-Preferred", "true", "TPP-Redirect-URI must be the address to which customers return"),
     ],
 )
-def test_wrong(bank: Client, header: str, value: str, expected: str) -> None:
+def test_invalid_values(bank: Client, header: str, value: str, expected: str) -> None:
     answer = create(bank, {header: value})
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
     assert expected in answer.error["text"]
     assert header in answer.error["text"]
 
 
-def test_of_a_consent_that_is_not_recurring(bank: Client) -> None:
+def test_a_one_off_consent_must_have_frequency_1(bank: Client) -> None:
     assert create(bank, {}, recurringIndicator=False, frequencyPerDay=1).status == 200
     answer = create(bank, {}, recurringIndicator=False, frequencyPerDay=2)
     assert (answer.error["path"], answer.error["code"]) == ("/frequencyPerDay", "FORMAT_ERROR")
@@ -79,12 +79,12 @@ def test_of_a_consent_that_is_not_recurring(bank: Client) -> None:
         ("https://tpp.example/back", "https://tpp.example/back/%2E%2e/other", False),
     ],
 )
-def test_addresses_below_another(registered: str, uri: str, below: bool) -> None:
+def test_addresses_below_a_registered_one(registered: str, uri: str, below: bool) -> None:
     assert _is_below(uri, registered) is below
 
 
 @given(st.text(alphabet="ab./%2eE?#@:", max_size=20))
-def test_nothing_below_leads_out(rest: str) -> None:
+def test_an_accepted_address_cannot_leave_the_registered_path(rest: str) -> None:
     if _is_below(f"https://tpp.example/back{rest}", "https://tpp.example/back"):
         path = f"/back{rest}".partition("?")[0].partition("#")[0].lower().replace("%2e", ".")
         assert ".." not in path.split("/")

@@ -1,4 +1,4 @@
-"""Where the check of signatures demands one, and what it says where it only warns."""
+"""Signatures: when they are required, and warnings."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ DEMANDED = "cassette: 1\ntitle: x\nsignatures: {demanded: true, signed: [x-reque
 
 
 def client(folder: Path | None, *checks: str, profile: Profile = "documented") -> Client:
-    """A session of a bank with these checks; `folder` has the cassettes over its dialect."""
+    """Return a client of a bank with these checks. `folder` contains cassettes above its dialect."""
     return Client(an_engine(layers=[[folder]] if folder else None, real=RealBank(checks=checks, profile=profile)))
 
 
@@ -26,7 +26,7 @@ def demanding(tmp_path: Path) -> Path:
     return tmp_path / "demanding"
 
 
-def test_who_demands_a_signature(demanding: Path) -> None:
+def test_the_check_or_a_rule_of_a_strict_bank_requires_a_signature(demanding: Path) -> None:
     banks = {
         "named": client(None, "signature"),
         "strict": client(None, profile="strict"),
@@ -37,15 +37,15 @@ def test_who_demands_a_signature(demanding: Path) -> None:
         "strict": "TOKEN_UNKNOWN",
         "demanded": "SIGNATURE_MISSING",
     }
-    assert client(demanding).get(PATH, headers=ID).status == 200, "as documented"
+    assert client(demanding).get(PATH, headers=ID).status == 200, "the profile documented requires none"
 
 
-def test_a_dialect_says_what_is_signed(demanding: Path) -> None:
+def test_a_dialect_defines_the_signed_headers(demanding: Path) -> None:
     refused = client(demanding, "signature").get(PATH, headers=sealed(ID, names=("x-request-id",), method="GET"))
-    assert "not trusted" in refused.error["text"], "all else is right"
+    assert "not trusted" in refused.error["text"], "everything else is correct"
 
 
-def test_a_wrong_signature_that_is_only_warned_of() -> None:
+def test_a_wrong_signature_with_checks_in_mode_warn() -> None:
     headers = {**sealed(ID, by=seal()), "Digest": "SHA-256=AAAA"}
     answer = client(None, "warn").get(PATH, headers=headers)
     assert answer.status == 200

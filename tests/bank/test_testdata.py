@@ -1,4 +1,4 @@
-"""The bank's own data: files merged by id, dates counted from a day."""
+"""The test data: files are merged by id, and dates count from a day."""
 
 from datetime import date
 from pathlib import Path
@@ -33,7 +33,7 @@ def account(psu: str = "anna", currency: str = "EUR") -> str:
     return f"{{currency: {currency}, name: N, product: P, bic: SANDATWWXXX, psuId: {psu}, balances: [{balance}]}}"
 
 
-def test_dates_count_from_the_day() -> None:
+def test_dates_are_relative_to_the_day() -> None:
     (id, _), *_ = facts.consents("authorised")
     data = testdata.load([BUNDLED])
 
@@ -42,7 +42,7 @@ def test_dates_count_from_the_day() -> None:
     assert data.at(DAY) is data.at(DAY)
 
 
-def test_only_a_few_days_are_kept() -> None:
+def test_data_of_only_a_few_days_is_cached() -> None:
     data = testdata.load([BUNDLED])
     for number in range(1, 29):
         data.at(date(2026, 2, number))
@@ -51,14 +51,14 @@ def test_only_a_few_days_are_kept() -> None:
     assert data.at(date(2026, 2, 1))["accounts"]
 
 
-def test_unknown_consents_are_unknown() -> None:
+def test_an_unknown_consent_is_refused() -> None:
     data = testdata.load([BUNDLED])
 
     assert data.unknown_consents == tuple(id for id, _ in facts.consents("unknown"))
     assert not set(data.unknown_consents) & data.at(DAY)["consents"].keys()
 
 
-def test_a_file_is_merged_by_id(tmp_path: Path) -> None:
+def test_files_are_merged_by_id(tmp_path: Path) -> None:
     iban, other = facts.foreign_iban(), facts.covered()
     data = more(tmp_path, f"accounts:\n  {iban}: {account()}\n  {other}: {account()}\n").at(DAY)
 
@@ -68,14 +68,14 @@ def test_a_file_is_merged_by_id(tmp_path: Path) -> None:
     assert data["psus"].keys() == facts.testdata()["psus"].keys()
 
 
-def test_a_null_removes(tmp_path: Path) -> None:
+def test_a_null_removes_an_entry(tmp_path: Path) -> None:
     id = facts.consent("expired")
 
     assert id not in more(tmp_path, f"consents: {{{id}: null}}").at(DAY)["consents"]
     assert more(tmp_path, "consents: {0cae8c3e-1111-4222-8333-444455556666: null}").at(DAY)["consents"]
 
 
-def test_replace_starts_empty(tmp_path: Path) -> None:
+def test_replace_starts_with_empty_test_data(tmp_path: Path) -> None:
     data = more(tmp_path, "replace: true\npsus: {ann: {name: A, password: p, otp: '1', methods: []}}").at(DAY)
 
     assert {name: set(entries) for name, entries in data.items() if entries} == {"psus": {"ann"}}
@@ -111,7 +111,7 @@ def test_mistakes_have_a_place(tmp_path: Path, text: str, where: int | None, wor
 
 @pytest.mark.parametrize("name", ["now", "uuid"])
 @pytest.mark.parametrize("text", ["{{ NAME() }}", "id {{ NAME() ~ today(1) }}", "{{ NAME }}"])
-def test_what_only_a_request_can_give_is_refused(tmp_path: Path, name: str, text: str) -> None:
+def test_functions_that_need_a_request_are_refused(tmp_path: Path, name: str, text: str) -> None:
     text = text.replace("NAME", name)
     entry = f"accounts:\n  {facts.foreign_iban()}:\n    {account().replace('name: N', f'name: {text!r}')}\n"
     with pytest.raises(Unreadable) as error:
@@ -119,10 +119,10 @@ def test_what_only_a_request_can_give_is_refused(tmp_path: Path, name: str, text
 
     (problem,) = error.value.problems
     assert (problem.line, problem.column, problem.code) == (4, 27, "expression")
-    assert f"{name}() has no value before there is a request: write a value in its place" in problem.text
+    assert f"{name}() has a value only in a request: write a value in its place" in problem.text
 
 
-def test_all_mistakes_of_all_files(tmp_path: Path) -> None:
+def test_all_mistakes_of_all_files_are_reported(tmp_path: Path) -> None:
     cassette = tmp_path / "cassette.yaml"
     cassette.write_text("cassette: 1\n")
     with pytest.raises(Unreadable) as error:
@@ -133,7 +133,7 @@ def test_all_mistakes_of_all_files(tmp_path: Path) -> None:
     assert "--cassettes" in str(error.value)
 
 
-def test_an_id_in_upper_case_is_found(tmp_path: Path) -> None:
+def test_an_id_is_case_insensitive(tmp_path: Path) -> None:
     """UUIDs compare without case."""
     id = "0CAE8C3E-1111-4222-8333-444455556666"
     fields = "recurring: true, valid_until: 9999-12-31, frequency: 4, last_action_on: 2026-01-01"
@@ -144,7 +144,7 @@ def test_an_id_in_upper_case_is_found(tmp_path: Path) -> None:
         assert client.get(f"/v1/consents/{written_as}/status").status == 200
 
 
-def test_a_card_of_your_own(tmp_path: Path) -> None:
+def test_a_custom_card(tmp_path: Path) -> None:
     data = more(tmp_path, f"cards: {{{CARD}: {{{CARD_KEPT}, account: {facts.covered()}}}}}")
     client = Client(an_engine(testdata=data))
 
@@ -155,7 +155,7 @@ def test_a_card_of_your_own(tmp_path: Path) -> None:
     assert (entries["cardTransactions"]["booked"], entries["cardTransactions"]["pending"]) == ([], [])
 
 
-def test_the_bank_sees_it(tmp_path: Path) -> None:
+def test_a_custom_account_can_be_used(tmp_path: Path) -> None:
     iban = facts.foreign_iban()
     client = Client(an_engine(testdata=more(tmp_path, f"accounts: {{{iban}: {account()}}}")))
     body: dict[str, Any] = {"access": {"balances": [{"iban": iban}]}}
@@ -164,7 +164,7 @@ def test_the_bank_sees_it(tmp_path: Path) -> None:
     assert client.post("/v1/consents", json=body).json()["consentStatus"] == "received"
 
 
-def test_a_customer_and_an_account_need_little(tmp_path: Path) -> None:
+def test_minimal_customer_and_account(tmp_path: Path) -> None:
     balance = "{amount: {amount: '1', currency: EUR}, type: XPCD}"
     account = f"{{currency: EUR, psuId: max, balances: [{balance}]}}"
     text = f"psus: {{max: {{name: Max, password: a}}}}\naccounts: {{AT051988000099000011: {account}}}\n"
@@ -172,7 +172,7 @@ def test_a_customer_and_an_account_need_little(tmp_path: Path) -> None:
     assert data.at(DAY)["accounts"]["AT051988000099000011"]["psuId"] == "max"
 
 
-def test_members_of_ones_own_are_kept(tmp_path: Path) -> None:
+def test_custom_members_are_kept(tmp_path: Path) -> None:
     data = more(tmp_path, "psus: {max: {name: Max, password: a, segment: private, since: '{{ today(-2) }}'}}\n")
     assert data.at(DAY)["psus"]["max"] == {"name": "Max", "password": "a", "segment": "private", "since": "2028-02-27"}
 
@@ -191,13 +191,13 @@ def test_members_of_ones_own_are_kept(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_nearly_called_like_another_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_misspelled_members_are_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(Unreadable) as failure:
         more(tmp_path, text + "\n")
     assert said in [problem.text for problem in failure.value.problems]
 
 
-def test_any_state_of_consents_and_payments(tmp_path: Path) -> None:
+def test_consents_and_payments_can_have_any_state(tmp_path: Path) -> None:
     data = more(
         tmp_path,
         """
@@ -227,7 +227,7 @@ def test_any_state_of_consents_and_payments(tmp_path: Path) -> None:
     assert data.at(DAY)["payments"]["3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a11"]["status"] == "ACCC"
 
 
-def test_a_balance_of_any_type_decides_what_can_be_paid(tmp_path: Path) -> None:
+def test_a_balance_of_any_type_limits_payments(tmp_path: Path) -> None:
     text = """
         accounts:
           AT051988000099000011:
@@ -244,7 +244,7 @@ def test_a_balance_of_any_type_decides_what_can_be_paid(tmp_path: Path) -> None:
         assert client.post("/v1/funds-confirmations", json=question).json() == {"fundsAvailable": available}
 
 
-def test_a_payment_that_no_app_has_sent_is_shown_by_the_other_dialect_too() -> None:
+def test_a_payment_without_a_request_is_shown_by_the_other_dialect_too() -> None:
     engine = speaking("berlin-group-1.3")
     engine.use(testdata=testdata.load([BUNDLED]))
     client = Client(engine)
@@ -257,7 +257,7 @@ def test_a_payment_that_no_app_has_sent_is_shown_by_the_other_dialect_too() -> N
                 assert record["creditorName"] == payment["parts"][0]["creditor"]["name"]
 
 
-def test_the_first_form_of_test_data_is_told(tmp_path: Path) -> None:
+def test_the_first_version_of_the_format_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "old.yaml"
     file.write_text("testdata: 1\naccounts: {}\n")
     with pytest.raises(Unreadable) as error:

@@ -1,4 +1,4 @@
-"""What happens at the bank depends on what was done and on its clock, not on who looks, or in which order."""
+"""Events at the bank depend only on requests and the clock, not on the order of reads."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,10 +18,10 @@ from xs2a_sandbox.state.sqlite import SqliteStore
 MORNING = "2026-12-01T10:00"
 DAY = 24 * 60 * 60
 ANNA, ANNAS_OTHER = "AT459880000010204711", "AT449880000010204729"
-FRANCS = "AT519880000030577028"  # Zuzana's
+FRANCS = "AT519880000030577028"  # Zuzana's account
 FELIX = "AT149880000040190006"
 LUKAS, ILSE = "AT699880000020411880", "AT719880000050033219"
-JOINT = "AT669880000010263115"  # Ilse's and Lukas's
+JOINT = "AT669880000010263115"  # Ilse's and Lukas's account
 ANNAS_CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 
 
@@ -30,7 +30,7 @@ def a_bank(time: str = MORNING, store: Store | None = None, **options: Any) -> T
 
 
 def set_to(directory: Path, **options: Any) -> dict[str, Any]:
-    """What the section `authorisation` says otherwise, as `a_bank` takes it."""
+    """Return the argument of `a_bank` that changes the section `authorisation`."""
     return {"layers": authorising(directory, **options)}
 
 
@@ -45,7 +45,7 @@ def kept_bank(request: pytest.FixtureRequest, tmp_path: Path) -> TimedBank:
 
 
 def moved(bank: TimedBank, iban: str) -> Decimal:
-    """What the account's booked balance has changed by."""
+    """Return the change of the account's booked balance."""
     before = next(
         Decimal(one["balanceAmount"]["amount"])
         for one in facts.accounts()[iban]["balances"]
@@ -54,7 +54,7 @@ def moved(bank: TimedBank, iban: str) -> Decimal:
     return Decimal(bank.amount(iban)) - before
 
 
-# -- 1: baskets that ended
+# -- 1: ended baskets
 
 
 def test_a_deleted_basket_moves_no_money(bank: TimedBank) -> None:
@@ -83,7 +83,7 @@ def test_a_refused_basket_moves_no_money(bank: TimedBank, declined: str) -> None
     assert (bank.status(basket), bank.status(payment), moved(bank, JOINT)) == ("RJCT", "RCVD", 0)
 
 
-def test_reading_a_deleted_basket_executes_nothing_in_another(bank: TimedBank) -> None:
+def test_reading_a_deleted_basket_executes_nothing_in_another_one(bank: TimedBank) -> None:
     payment = bank.payment(ANNA)
     first = bank.basket(payment)
     bank.begin(first, "anna", DECOUPLED)
@@ -99,7 +99,7 @@ def test_reading_a_deleted_basket_executes_nothing_in_another(bank: TimedBank) -
 # -- 2: reads
 
 
-def test_whether_money_moves_does_not_depend_on_when_somebody_reads() -> None:
+def test_executions_do_not_depend_on_reads() -> None:
     eager, lazy = a_bank(), a_bank()
     payments = []
     for bank in (eager, lazy):
@@ -119,7 +119,7 @@ def test_whether_money_moves_does_not_depend_on_when_somebody_reads() -> None:
 
 
 @pytest.mark.parametrize("reads", [[25, 35], [35], [20, 35]], ids=["before", "after", "at once"])
-def test_what_is_due_first_happens_first(tmp_path: Path, reads: list[int]) -> None:
+def test_events_happen_in_order_of_their_due_times(tmp_path: Path, reads: list[int]) -> None:
     bank = a_bank(**set_to(tmp_path, expires_after=20))
     payment = bank.payment(ANNA)
     bank.begin(payment, "anna", DECOUPLED)
@@ -152,7 +152,7 @@ def test_a_cancellation_decided_after_midnight_is_too_late() -> None:
 
 
 @pytest.mark.parametrize("read", [True, False], ids=["read", "unread"])
-def test_what_has_happened_has_happened_when_the_clock_is_moved_back(bank: TimedBank, read: bool) -> None:
+def test_past_events_stay_if_the_clock_is_set_back(bank: TimedBank, read: bool) -> None:
     payment, consent = bank.payment(ANNA), bank.consent(ANNAS_OTHER, validUntil=bank.day(1))
     for thing in (payment, consent):
         bank.begin(thing, "anna", DECOUPLED)
@@ -167,7 +167,7 @@ def test_what_has_happened_has_happened_when_the_clock_is_moved_back(bank: Timed
     assert (bank.status(payment), bank.status(consent), moved(bank, ANNA)) == ("ACSP", "expired", Decimal("-12.50"))
 
 
-# -- 4: whose consent it is
+# -- 4: owners of consents
 
 
 def test_a_basket_ends_the_older_consent_of_each_customer(bank: TimedBank) -> None:
@@ -182,7 +182,7 @@ def test_a_basket_ends_the_older_consent_of_each_customer(bank: TimedBank) -> No
     assert [bank.status(one) for one in older] == ["expired", "expired"]
 
 
-def test_the_last_to_sign_a_basket_need_not_be_the_consents_customer(bank: TimedBank) -> None:
+def test_the_last_signatory_of_a_basket_need_not_be_the_customer_of_the_consent(bank: TimedBank) -> None:
     older, of_another = bank.consent(ANNAS_OTHER), bank.consent(FRANCS)
     bank.sign(older, "anna")
     bank.sign(of_another, "zuzana")
@@ -210,7 +210,7 @@ def identified(bank: TimedBank, thing: Thing) -> None:
 
 @pytest.mark.parametrize("use", [opened, identified])
 @pytest.mark.parametrize("kind", ["payment", "consent", "consent of two customers"])
-def test_an_authorisation_in_use_keeps_others_out(
+def test_an_authorisation_in_use_blocks_others(
     bank: TimedBank, kind: str, use: Callable[[TimedBank, Thing], None]
 ) -> None:
     wish = EMBEDDED if use is identified else REDIRECT
@@ -227,7 +227,7 @@ def test_an_authorisation_in_use_keeps_others_out(
     assert len(bank.listed(thing)) == 1
 
 
-def test_an_authorisation_that_waits_for_its_code_keeps_others_out(tmp_path: Path) -> None:
+def test_an_authorisation_that_waits_for_its_code_blocks_others(tmp_path: Path) -> None:
     bank = a_bank(**set_to(tmp_path, confirmation=True))
     payment = bank.payment(ANNA, wishes=REDIRECT)
     (own,) = bank.listed(payment)
@@ -239,11 +239,11 @@ def test_an_authorisation_that_waits_for_its_code_keeps_others_out(tmp_path: Pat
     assert answer.error["code"] == "STATUS_INVALID"
 
 
-# -- 6: baskets that take long
+# -- 6: baskets that expire
 
 
 @pytest.mark.parametrize("wishes", [APART, REDIRECT], ids=["apart", "with their own"])
-def test_a_basket_that_takes_too_long_leaves_its_members(bank: TimedBank, wishes: dict[str, str]) -> None:
+def test_an_expired_basket_releases_its_members(bank: TimedBank, wishes: dict[str, str]) -> None:
     payment, consent = bank.payment(ANNA, wishes=wishes), bank.consent(ANNAS_OTHER, wishes=wishes)
     basket = bank.basket(payment, consent)
     bank.begin(basket, "anna")
@@ -258,7 +258,7 @@ def test_a_basket_that_takes_too_long_leaves_its_members(bank: TimedBank, wishes
         assert bank.decide(own).json()["resourceStatus"] == "ACSP"
 
 
-def test_a_members_own_authorisation_does_not_run_out_in_a_basket(bank: TimedBank) -> None:
+def test_the_authorisation_of_a_member_does_not_expire_in_a_basket(bank: TimedBank) -> None:
     payment = bank.payment(ANNA, wishes=REDIRECT)
     (own,) = bank.listed(payment)
     basket = bank.basket(payment)
@@ -271,7 +271,7 @@ def test_a_members_own_authorisation_does_not_run_out_in_a_basket(bank: TimedBan
     assert bank.decide(own).json()["resourceStatus"] == bank.status(payment) == "ACSP"
 
 
-def test_a_members_own_authorisation_does_not_succeed_in_a_basket(bank: TimedBank) -> None:
+def test_the_authorisation_of_a_member_cannot_succeed_in_a_basket(bank: TimedBank) -> None:
     payment = bank.payment(ANNA)
     own = bank.begin(payment, "anna", DECOUPLED)
     basket = bank.basket(payment)
@@ -284,7 +284,7 @@ def test_a_members_own_authorisation_does_not_succeed_in_a_basket(bank: TimedBan
     assert (bank.sca(own), bank.status(payment), moved(bank, ANNA)) == ("finalised", "ACSP", Decimal("-12.50"))
 
 
-# -- 7: the clocks change
+# -- 7: the clock change
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_members_own_authorisation_does_not_succeed_in_a_basket(bank: TimedBan
         ("2026-03-29T01:59:50+01:00", "2026-03-29T01:00:19Z", "2026-03-29T01:00:20Z"),
     ],
 )
-def test_a_decision_takes_its_seconds_when_the_clocks_change(begins: str, before: str, due: str) -> None:
+def test_a_decision_takes_the_same_time_during_the_clock_change(begins: str, before: str, due: str) -> None:
     bank = a_bank(begins)
     payment = bank.payment(ANNA)
     own = bank.begin(payment, "anna", DECOUPLED)
@@ -313,7 +313,7 @@ def test_a_decision_takes_its_seconds_when_the_clocks_change(begins: str, before
         ("2026-03-28T01:30:00Z", "2026-03-29T01:29:59Z", "2026-03-29T01:30:00Z"),
     ],
 )
-def test_24_hours_are_24_hours_when_the_clocks_change(begins: str, before: str, due: str) -> None:
+def test_24_hours_are_24_hours_during_the_clock_change(begins: str, before: str, due: str) -> None:
     bank = a_bank(begins)
     payment = bank.payment(ANNA)
     own = bank.begin(payment, "anna")
@@ -321,11 +321,11 @@ def test_24_hours_are_24_hours_when_the_clocks_change(begins: str, before: str, 
     assert (bank.at(due).sca(own), bank.status(payment)) == ("failed", "RJCT")
 
 
-# -- 8: one truth
+# -- 8: consistent views
 
 
 @pytest.mark.parametrize("signed_on", [0, 1, 2])
-def test_the_answer_of_a_decision_is_what_a_read_says(bank: TimedBank, signed_on: int) -> None:
+def test_the_answer_to_a_decision_equals_a_later_read(bank: TimedBank, signed_on: int) -> None:
     payment = bank.payment(ANNA, requestedExecutionDate=bank.day(1))
     bank.wait(days=signed_on)
     decided = bank.sign(payment, "anna")
@@ -348,7 +348,7 @@ LOOKS: dict[str, Callable[[TimedBank, str], str]] = {
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_a_decision_that_is_due_is_shown_to_who_looks_first(bank: TimedBank, look: str) -> None:
+def test_a_due_decision_is_visible_to_the_first_reader(bank: TimedBank, look: str) -> None:
     own = bank.begin(bank.payment(ANNA), "anna", DECOUPLED)
     bank.wait(seconds=30)
     assert LOOKS[look](bank, own) == ("finalised" if look == "answer" else "done")
@@ -356,7 +356,7 @@ def test_a_decision_that_is_due_is_shown_to_who_looks_first(bank: TimedBank, loo
 
 @pytest.mark.parametrize("look", ["record", "status", "state"])
 @pytest.mark.parametrize("kind", ["payment", "basket"])
-def test_what_follows_from_a_decision_is_shown_to_who_looks_first(bank: TimedBank, kind: str, look: str) -> None:
+def test_consequences_of_a_decision_are_visible_to_the_first_reader(bank: TimedBank, kind: str, look: str) -> None:
     payment = bank.payment(ANNA)
     bank.begin(payment if kind == "payment" else bank.basket(payment), "anna", DECOUPLED)
     bank.wait(seconds=30)
@@ -367,7 +367,7 @@ def test_what_follows_from_a_decision_is_shown_to_who_looks_first(bank: TimedBan
 
 
 @pytest.mark.parametrize(("starts", "status"), [("2026-12-01", "ACSP"), ("2026-12-02", "ACTC")])
-def test_the_answer_of_a_decision_about_a_standing_order_is_what_a_read_says(
+def test_the_answer_to_a_decision_about_a_standing_order_equals_a_later_read(
     bank: TimedBank, starts: str, status: str
 ) -> None:
     order = bank.payment(ANNA, bodies.PERIODIC, startDate=starts, endDate="2027-06-30")
@@ -375,8 +375,8 @@ def test_the_answer_of_a_decision_about_a_standing_order_is_what_a_read_says(
     assert (decided, bank.status(order), bank.kept("payments", order.id)["status"]) == (status,) * 3
 
 
-def test_the_page_shows_what_the_bank_knows(bank: TimedBank) -> None:
-    """Of a payment whose authorisation has been decided, whoever looks at the page first."""
+def test_the_page_shows_a_due_decision(bank: TimedBank) -> None:
+    """The page shows a payment whose authorisation has been decided, even if it is the first to read it."""
     payment = bank.payment(ANNA)
     bank.begin(payment, "anna", DECOUPLED)
     bank.wait(seconds=31)
@@ -395,17 +395,17 @@ def test_bookings_of_one_day_are_shown_newest_first(kept_bank: TimedBank) -> Non
     assert [entry["transactionAmount"]["amount"] for entry in shown] == [f"-{amount}" for amount in reversed(amounts)]
 
 
-# -- 10: smaller
+# -- 10: details
 
 
-def test_a_transfer_to_oneself_of_nothing_has_two_ids(bank: TimedBank) -> None:
+def test_a_transfer_of_zero_to_the_same_account_has_two_entry_ids(bank: TimedBank) -> None:
     body = {"amount": "0.01", "currency": "HUF", "creditorAccount": {"iban": ANNA}}
     bank.sign(bank.payment(ANNA, bodies.CROSS_BORDER, **body), "anna")
     ids = [entry["transactionId"] for entry in bank.entries(ANNA, dateFrom=bank.day())]
     assert (len(ids), len(set(ids))) == (2, 2)
 
 
-def test_of_two_recurring_consents_of_one_moment_the_later_survives(kept_bank: TimedBank) -> None:
+def test_the_later_of_two_simultaneous_recurring_consents_survives(kept_bank: TimedBank) -> None:
     for _ in range(8):
         older, newer = kept_bank.consent(ANNAS_OTHER), kept_bank.consent(ANNAS_OTHER)
         for consent in (older, newer):
@@ -414,7 +414,7 @@ def test_of_two_recurring_consents_of_one_moment_the_later_survives(kept_bank: T
         assert [kept_bank.status(consent) for consent in (older, newer)] == ["expired", "valid"]
 
 
-def test_asking_for_a_preconfigured_consent_again_leaves_its_authorisations(bank: TimedBank) -> None:
+def test_requesting_a_preconfigured_consent_again_keeps_its_authorisations(bank: TimedBank) -> None:
     consent = bank.consent(ANNA)
     assert consent.id == ANNAS_CONSENT
     own = bank.begin(consent, "anna", EMBEDDED)
@@ -426,7 +426,7 @@ def test_asking_for_a_preconfigured_consent_again_leaves_its_authorisations(bank
     assert bank.sca(own) == "psuIdentified"
 
 
-def test_a_members_own_authorisation_cannot_be_decided(bank: TimedBank) -> None:
+def test_the_authorisation_of_a_member_cannot_be_decided(bank: TimedBank) -> None:
     payment = bank.payment(ANNA, wishes=REDIRECT)
     (own,) = bank.listed(payment)
     bank.basket(payment)
@@ -434,7 +434,7 @@ def test_a_members_own_authorisation_cannot_be_decided(bank: TimedBank) -> None:
     assert (answer.status, bank.status(payment)) == (409, "RCVD"), answer.body
 
 
-def test_a_consent_that_is_over_before_it_is_authorised_ends_no_other() -> None:
+def test_a_consent_that_expires_before_its_authorisation_ends_no_other() -> None:
     bank = a_bank("2026-12-01T23:59:45")
     older = bank.consent(ANNAS_OTHER)
     bank.sign(older, "anna")
@@ -447,7 +447,7 @@ def test_a_consent_that_is_over_before_it_is_authorised_ends_no_other() -> None:
 
 
 @pytest.mark.parametrize("day", ["32", "٣", "0", "-1", " 3", "3.0", "third"])
-def test_a_day_of_execution_that_is_none_is_that_of_the_start(bank: TimedBank, day: str) -> None:
+def test_an_invalid_day_of_execution_means_the_start_day(bank: TimedBank, day: str) -> None:
     payment = bank.payment(
         ANNA,
         bodies.PERIODIC,
@@ -469,7 +469,7 @@ def test_a_standing_order_that_ended_yesterday_is_refused(bank: TimedBank) -> No
     assert (answer.error["code"], answer.error["path"]) == ("PERIOD_INVALID", "/endDate")
 
 
-def test_a_standing_order_that_is_over_when_it_is_authorised_does_not_wait_for_ever(bank: TimedBank) -> None:
+def test_a_standing_order_that_ends_before_its_authorisation_is_not_pending_for_ever(bank: TimedBank) -> None:
     payment = bank.payment(ANNA, bodies.PERIODIC, startDate="2026-12-02", endDate="2026-12-05", dayOfExecution=None)
     bank.wait(days=10)
     decided = bank.sign(payment, "anna")
@@ -477,7 +477,7 @@ def test_a_standing_order_that_is_over_when_it_is_authorised_does_not_wait_for_e
     assert len(bank.entries(ANNA, dateFrom="2026-12-01")) == (1 if decided == "ACSP" else 0)
 
 
-def test_a_daily_order_goes_on_until_its_end(bank: TimedBank) -> None:
+def test_a_daily_order_continues_until_its_end(bank: TimedBank) -> None:
     payment = bank.payment(
         ANNA, bodies.PERIODIC, amount="0.01", startDate="2026-12-02", endDate="2030-12-01", frequency="Daily"
     )
@@ -487,7 +487,7 @@ def test_a_daily_order_goes_on_until_its_end(bank: TimedBank) -> None:
     assert moved(bank, ANNA) == Decimal("-14.61")
 
 
-def test_a_balance_is_of_the_day_of_the_booking_that_changed_it(bank: TimedBank) -> None:
+def test_a_balance_has_the_date_of_its_last_booking(bank: TimedBank) -> None:
     bank.sign(bank.payment(ANNA, requestedExecutionDate=bank.day(5)), "anna")
     bank.wait(days=7)
     (entry,) = bank.entries(ANNA, dateFrom="2026-12-01")
@@ -497,7 +497,7 @@ def test_a_balance_is_of_the_day_of_the_booking_that_changed_it(bank: TimedBank)
         assert entry["bookingDate"] <= balances[kind]["referenceDate"] <= bank.day()
 
 
-def test_a_joint_consent_ends_the_older_ones_of_all_who_sign(bank: TimedBank) -> None:
+def test_a_joint_consent_ends_older_consents_of_all_signatories(bank: TimedBank) -> None:
     of_ilse, of_lukas, of_anna = (bank.consent(*ibans) for ibans in ((ILSE, ANNA), (LUKAS, ANNA), (ANNAS_OTHER,)))
     for consent, psu in ((of_ilse, "ilse"), (of_lukas, "lukas"), (of_anna, "anna")):
         assert bank.sign(consent, psu) == "authorised"
@@ -508,7 +508,7 @@ def test_a_joint_consent_ends_the_older_ones_of_all_who_sign(bank: TimedBank) ->
     assert [bank.status(one) for one in (of_ilse, of_lukas, of_anna)] == ["expired", "expired", "valid"]
 
 
-def test_money_that_comes_in_centuries_is_not_there_yet(bank: TimedBank) -> None:
+def test_money_due_in_centuries_is_not_available(bank: TimedBank) -> None:
     bank.sign(
         bank.payment(ANNA, amount="500.00", creditorAccount={"iban": FELIX}, requestedExecutionDate="2990-01-01"),
         "anna",
@@ -519,7 +519,7 @@ def test_money_that_comes_in_centuries_is_not_there_yet(bank: TimedBank) -> None
 
 
 @pytest.mark.parametrize("kind", ["payment", "consent"])
-def test_an_authorisation_that_has_given_way_takes_nothing_with_it(bank: TimedBank, kind: str) -> None:
+def test_a_superseded_authorisation_has_no_effect_when_it_expires(bank: TimedBank, kind: str) -> None:
     thing = bank.payment(ANNA, wishes={}) if kind == "payment" else bank.consent(ANNAS_OTHER, wishes={})
     before = bank.status(thing)
     bank.wait(minutes=1)
@@ -530,11 +530,11 @@ def test_an_authorisation_that_has_given_way_takes_nothing_with_it(bank: TimedBa
     assert (bank.status(thing), bank.sca(own)) == ({"payment": "RJCT", "consent": "rejected"}[kind], "failed")
 
 
-# -- looking at nothing while nothing is due
+# -- reads before anything is due
 
 
 class _Counting(MemoryStore):
-    """Counts what is written, and which collections are listed."""
+    """Count commits, and record which collections are listed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -558,7 +558,7 @@ def test_a_read_in_a_new_session_writes_nothing(bank: TimedBank) -> None:
     assert (store.commits, store.counts()) == (0, {})
 
 
-def test_nothing_is_looked_at_before_something_is_due() -> None:
+def test_no_collection_is_listed_before_something_is_due() -> None:
     store = _Counting()
     bank = a_bank(store=store)
     payment = bank.payment(ANNA)
@@ -575,7 +575,7 @@ def test_nothing_is_looked_at_before_something_is_due() -> None:
     assert (bank.status(payment), store.commits, store.lists) == ("ACSP", 0, [])
 
 
-def test_what_was_due_is_kept_whatever_becomes_of_the_request() -> None:
+def test_due_events_are_stored_even_if_the_request_fails() -> None:
     store = _Counting()
     bank = a_bank(store=store)
     consent = bank.consent(ANNAS_OTHER, validUntil=bank.day())
@@ -587,7 +587,7 @@ def test_what_was_due_is_kept_whatever_becomes_of_the_request() -> None:
     assert store.read("default", "consents", consent.id)[1]["status"] == "expired"
 
 
-def test_a_preconfigured_consent_outlasts_newer_ones_years_and_a_restart(tmp_path: Path) -> None:
+def test_a_preconfigured_consent_survives_newer_ones_years_and_a_restart(tmp_path: Path) -> None:
     bank = a_bank(store=SqliteStore(tmp_path / "state.db"))
     before = bank.get(f"/v1/consents/{ANNAS_CONSENT}")
     assert bank.sign(bank.consent(ANNAS_OTHER), "anna") == "authorised"
@@ -612,7 +612,7 @@ def test_a_preconfigured_consent_outlasts_newer_ones_years_and_a_restart(tmp_pat
         ("payments", {"status": "ACTC", "kind": "standing", "schedule": {"start": "x"}}),
     ],
 )
-def test_documents_that_somebody_has_written_do_not_stop_the_bank(
+def test_documents_written_by_others_do_not_stop_the_bank(
     bank: TimedBank, collection: str, document: dict[str, Any]
 ) -> None:
     assert bank.control("PUT", f"state/{collection}/mine", document).status == 201
@@ -622,7 +622,7 @@ def test_documents_that_somebody_has_written_do_not_stop_the_bank(
     assert bank.status(payment) == "ACSP"
 
 
-def test_what_is_written_through_the_control_interface_falls_due_too(bank: TimedBank) -> None:
+def test_documents_written_through_the_control_interface_become_due_too(bank: TimedBank) -> None:
     consent = bank.consent(ANNAS_OTHER)
     document = {**bank.kept("consents", consent.id), "valid_until": "2026-12-03"}
     bank.control("PUT", f"state/consents/{consent.id}", document)
@@ -632,7 +632,7 @@ def test_what_is_written_through_the_control_interface_falls_due_too(bank: Timed
     assert bank.status(consent) == "expired"
 
 
-def test_a_clock_that_is_set_back_books_no_less(kept_bank: TimedBank) -> None:
+def test_a_clock_that_is_set_back_books_the_same_amount(kept_bank: TimedBank) -> None:
     order = kept_bank.payment(ANNA, bodies.PERIODIC, amount="1.00", startDate="2026-12-02", frequency="Daily")
     kept_bank.sign(order, "anna")
     kept_bank.at("2026-12-05T10:00").at(MORNING)
@@ -650,14 +650,14 @@ def _made(bank: TimedBank) -> list[str]:
     return [payment.id, consent.id, bank.basket(payment).id, *bank.listed(consent)]
 
 
-def test_a_seed_gives_the_same_ids_again(kept_bank: TimedBank) -> None:
+def test_a_seed_produces_the_same_ids_again(kept_bank: TimedBank) -> None:
     seeded = {"frozen": MORNING, "seed": 7}
     body = kept_bank.control("PUT", "clock", seeded).json()
     assert (body["frozen"], body["seed"]) == ("2026-12-01T10:00:00+01:00", "7")
     first = _made(kept_bank)
     assert kept_bank.control("PUT", "clock", seeded).status == 200
     more = _made(kept_bank)
-    assert len({*first, *more}) == 8  # in one session no id comes twice
+    assert len({*first, *more}) == 8  # ids are unique in a session
 
     kept_bank.control("POST", "reset")
     kept_bank.control("PUT", "clock", seeded)
@@ -667,7 +667,7 @@ def test_a_seed_gives_the_same_ids_again(kept_bank: TimedBank) -> None:
     assert not {*_made(kept_bank)} & {*first}
 
 
-def test_only_a_clock_that_stands_has_a_seed(bank: TimedBank) -> None:
+def test_only_a_frozen_clock_has_a_seed(bank: TimedBank) -> None:
     bank.control("PUT", "clock", {"frozen": MORNING, "seed": "spring"})
     assert bank.control("POST", "clock", {"move": "1d"}).json()["seed"] == "spring"
     for other in ({"shift": 0}, {"real": True}, {"frozen": MORNING}):
@@ -689,10 +689,10 @@ def test_only_a_clock_that_stands_has_a_seed(bank: TimedBank) -> None:
         ("2026-12-25", "2026-12-28"),  # Christmas, Saint Stephen's day, a Sunday
         ("2027-03-26", "2027-03-30"),  # Good Friday to Easter Monday
         ("2027-05-01", "2027-05-03"),
-        ("2026-12-08", "2026-12-08"),  # a holiday in Vienna alone
+        ("2026-12-08", "2026-12-08"),  # a holiday only in Vienna
     ],
 )
-def test_payments_execute_on_days_of_t2_where_the_dialect_says_so(tmp_path: Path, wanted: str, executes: str) -> None:
+def test_payments_are_executed_on_t2_days_if_the_dialect_says_so(tmp_path: Path, wanted: str, executes: str) -> None:
     bank = a_bank(layers=with_options(tmp_path, {"initiate-payment": {"business_days": "T2"}}))
     payment = bank.payment(ANNA, requestedExecutionDate=wanted)
     assert bank.sign(payment, "anna") == "ACTC"
@@ -702,7 +702,7 @@ def test_payments_execute_on_days_of_t2_where_the_dialect_says_so(tmp_path: Path
     assert (bank.status(payment), [one["bookingDate"] for one in bank.entries(ANNA)][:1]) == ("ACSP", [executes])
 
 
-def test_an_order_executes_once_on_a_day_that_several_fall_on(tmp_path: Path) -> None:
+def test_several_due_dates_on_the_same_business_day_execute_an_order_once(tmp_path: Path) -> None:
     bank = a_bank(layers=with_options(tmp_path, {"initiate-periodic-payment": {"business_days": "T2"}}))
     order = bank.payment(ANNA, bodies.PERIODIC, amount="1.00", startDate="2026-12-04", frequency="Daily")
     bank.sign(order, "anna")
@@ -711,7 +711,7 @@ def test_an_order_executes_once_on_a_day_that_several_fall_on(tmp_path: Path) ->
     assert days == ["2026-12-08", "2026-12-07", "2026-12-04"]
 
 
-def test_any_day_is_a_day_of_execution_where_nothing_is_said(bank: TimedBank) -> None:
+def test_by_default_payments_are_executed_on_any_day(bank: TimedBank) -> None:
     payment = bank.payment(ANNA, requestedExecutionDate="2026-12-25")
     bank.sign(payment, "anna")
     bank.at("2026-12-25T00:00")

@@ -1,4 +1,4 @@
-"""Chromium, a sandbox to look at, and an app that the browser is sent back to."""
+"""Fixtures for browser tests: Chromium, a sandbox, and an app to which the browser returns."""
 
 import os
 import re
@@ -33,9 +33,9 @@ _ARGUMENTS = [
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
-        pytest.skip("there is no Chromium: `make browser` installs Debian's")
+        pytest.skip("there is no Chromium: `make browser` installs it from Debian")
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[dev]'")
-    # Not for longer than a module: meanwhile nothing else can run a loop in this thread.
+    # Use it only for one module, because it blocks other event loops in this thread.
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_ARGUMENTS)
         yield browser
@@ -44,7 +44,7 @@ def browser() -> Iterator[Any]:
 
 @dataclass
 class App:
-    """A TPP: `calls` are the paths and queries that browsers came back with."""
+    """A TPP. `calls` contains the paths and queries with which browsers returned."""
 
     url: str = ""
     calls: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
@@ -60,7 +60,7 @@ def _serving(handler: type[BaseHTTPRequestHandler]) -> tuple[ThreadingHTTPServer
 
 @pytest.fixture
 def app() -> Iterator[App]:
-    """`/away` of it leads on to another origin, as the addresses of real apps often do."""
+    """The path `/away` of the app redirects to another origin, like the addresses of many real apps."""
     app = App()
 
     class Handler(BaseHTTPRequestHandler):
@@ -94,7 +94,7 @@ def app() -> Iterator[App]:
 
 @dataclass(frozen=True, slots=True)
 class Served(Client):
-    """Its engine is served on the direct door, where the links lead; it asks in the loop of that door."""
+    """Return a client for the engine of the direct door. It sends requests in the loop of that door."""
 
     loop: Loop | None = None
 
@@ -113,7 +113,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def pictures(request: pytest.FixtureRequest) -> Path | None:
-    """Where pictures of the pages are to be left, for people to look at: `PICTURES=DIR make test`."""
+    """The folder in which pictures of the pages are saved for people to look at: `PICTURES=DIR make test`."""
     if "PICTURES" not in os.environ:
         return None
     place = Path(os.environ["PICTURES"]) / re.sub(r"[^\w-]+", "-", request.node.name).strip("-")
@@ -127,7 +127,7 @@ LOOKS = [
     pytest.param(("phone", "light"), id="phone-light", marks=pytest.mark.slow),
     pytest.param(("phone", "dark"), id="phone-dark"),
 ]
-"""Of each size and of each scheme of colours one is quick."""
+"""One case of each size and each colour scheme is quick."""
 
 
 @pytest.fixture(params=SIZES)

@@ -1,4 +1,4 @@
-"""What every page is looked at for."""
+"""Checks that every page must pass."""
 
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ _WIDE = "() => document.documentElement.scrollWidth > document.documentElement.c
 
 
 class Inspector:
-    """Looks at each page: axe-core finds nothing, nothing is wider than the screen, what is touched is large, and on a
-    phone the button that goes on is in sight.
+    """Check each page: axe-core finds no violation, nothing is wider than the screen, touch targets are large, and on a
+    phone the button to continue is visible.
     """
 
     def __init__(self, page: Any, pictures: Path | None) -> None:

@@ -1,9 +1,9 @@
-"""What a person does with a button."""
+"""Press buttons like a user."""
 
 from typing import Any
 
 
 def press(page: Any, button: Any) -> None:
-    """A click alone does not wait until the page that it leads to is there."""
+    """Press the button and wait for the next page. A simple click does not wait for it."""
     with page.expect_navigation():
         button.click()

@@ -1,4 +1,4 @@
-"""The report's page: it can be read and filtered without scripts, on a phone too."""
+"""The page of the report can be read and filtered without scripts, also on a phone."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,7 +29,7 @@ def page_with_script(browser: Any, tmp_path: Path) -> Any:
 
 
 def opened(browser: Any, tmp_path: Path, script: bool) -> Any:
-    # The browser's loop runs in this thread.
+    # Playwright's loop runs in this thread, so other loops need another one.
     with ThreadPoolExecutor(1) as another:
         (tmp_path / "report.html").write_text(another.submit(written).result())
     context = browser.new_context(viewport={"width": 360, "height": 740}, java_script_enabled=script)
@@ -41,7 +41,7 @@ def opened(browser: Any, tmp_path: Path, script: bool) -> Any:
     context.close()
 
 
-def test_it_asks_for_nothing_and_fits_a_phone(page: Any) -> None:
+def test_the_page_loads_nothing_and_fits_a_phone(page: Any) -> None:
     assert [url for url in page.asked if not url.startswith("file:")] == []
     assert page.locator("main").bounding_box()["width"] <= 360
 
@@ -49,7 +49,7 @@ def test_it_asks_for_nothing_and_fits_a_phone(page: Any) -> None:
 @pytest.mark.parametrize(
     ("chosen", "seen"), [("all", [1, 2, 3]), ("differing", [1, 2]), ("high", [1]), ("medium", [1, 2]), ("low", [])]
 )
-def test_a_severity_can_be_chosen(page: Any, chosen: str, seen: list[int]) -> None:
+def test_findings_can_be_filtered_by_severity(page: Any, chosen: str, seen: list[int]) -> None:
     page.locator("label", has=page.locator(f"#severity-{chosen}")).click()
     assert [n for n in (1, 2, 3) if page.locator(f"#exchange-{n}").is_visible()] == seen
     shown = page.locator("#exchange-1 .finding").filter(visible=True).count()
@@ -62,7 +62,7 @@ def test_both_answers_can_be_opened(page: Any) -> None:
     assert page.locator("#exchange-1 pre .high").count() == 2
 
 
-def test_what_holds_all_words_is_searched_for(page_with_script: Any) -> None:
+def test_the_search_finds_entries_with_all_words(page_with_script: Any) -> None:
     page, seen = page_with_script, lambda: [n for n in (1, 2, 3) if page.locator(f"#exchange-{n}").is_visible()]
     page.fill("#search", "TYPE /b")
     assert seen() == [1]
@@ -74,12 +74,12 @@ def test_what_holds_all_words_is_searched_for(page_with_script: Any) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
 
 
-def test_without_a_script_nothing_is_offered_that_needs_one(page: Any) -> None:
+def test_without_javascript_no_scripted_control_is_shown(page: Any) -> None:
     assert not page.locator("#search").is_visible()
     assert not page.locator("#operation").is_visible()
 
 
-def test_axe_finds_nothing(page_with_script: Any) -> None:
+def test_axe_finds_no_violations(page_with_script: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     violations = axe.Axe().run(page_with_script)
     assert violations.violations_count == 0, violations.generate_report()

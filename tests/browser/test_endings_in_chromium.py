@@ -1,4 +1,4 @@
-"""Every ending of every kind of authorisation, clicked in a real browser without JavaScript."""
+"""Every outcome of every kind of authorisation, clicked in a real browser without JavaScript."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 class Journey:
-    """Something that a PSU is asked to authorise; `status` reads what became of it."""
+    """A resource that the user is asked to authorise. `status` reads the result."""
 
     def __init__(self, client: Client, back: str) -> None:
         self.client = client
@@ -39,7 +39,7 @@ class Journey:
         return self.post(f"/v1/{bodies.SEPA}", bodies.payment(bodies.SEPA))
 
     def begin(self, family: str) -> str:
-        """The link that the PSU is sent to."""
+        """Return the link to which the user is sent."""
         if family == "consent":
             made = self.post("/v1/consents", bodies.consent(ANNAS))
             self.path = f"/v1/consents/{made['consentId']}"
@@ -75,7 +75,7 @@ def test_approve(page: Any, client: Client, app: Any, family: str) -> None:
     page.goto(journey.begin(family))
     press(page, page.locator("button.person").first)
     if not page.get_by_label("One-time password").count():
-        press(page, page.locator("form").get_by_role("button").first)  # the method that is chosen already
+        press(page, page.locator("form").get_by_role("button").first)  # the preselected method
     entry = page.get_by_label("One-time password")
     text = page.locator("main").inner_text()
     entry.fill(next(word for word in text.replace(".", " ").split() if len(word) == DIGITS and word.isdecimal()))
@@ -86,7 +86,7 @@ def test_approve(page: Any, client: Client, app: Any, family: str) -> None:
 
 
 QUICK = [("consent", "Decline"), ("payment", "Cancel"), ("cancellation", "Let it time out"), ("basket", "Decline")]
-"""Each kind and each ending; the slow ones are each with each."""
+"""Combine kinds and outcomes. The slow cases are all combinations."""
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ COMMAND = "curl --cacert /home/you/.xs2a-sandbox/mitmproxy-ca-cert.pem -x http:/
 
 
 def introduce(client: Client, *banks: RealBank) -> str:
-    """Its address."""
+    """Return its address."""
     direct = client.engine.parts.public_url
     file = Path("/home/you/.xs2a-sandbox/mitmproxy-ca-cert.pem")
     addresses = Addresses("http://127.0.0.1:8080", direct, "https://127.0.0.1:8443", file)
@@ -23,7 +23,7 @@ def introduce(client: Client, *banks: RealBank) -> str:
     return direct
 
 
-def test_the_front_page(inspector: Inspector, client: Client) -> None:
+def test_front_page(inspector: Inspector, client: Client) -> None:
     page = inspector.page
     page.goto(introduce(client))
     inspector.look("front")
@@ -34,7 +34,7 @@ def test_the_front_page(inspector: Inspector, client: Client) -> None:
     page.wait_for_url("**/_sandbox/ready")
 
 
-def test_with_a_real_bank(inspector: Inspector, client: Client) -> None:
+def test_front_page_with_a_real_bank(inspector: Inspector, client: Client) -> None:
     bank = RealBank(url="https://api.bank.example/psd2", mode="spy")
     inspector.page.goto(introduce(client, bank) + "/_sandbox/")
     inspector.look("front-with-a-bank")

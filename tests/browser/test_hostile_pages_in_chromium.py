@@ -1,4 +1,4 @@
-"""Pages of a hostile bank at the base URL, in a browser that has signed in to the console."""
+"""Pages of a hostile bank at the base URL, in a browser that is signed in to the console."""
 
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("media", PAGES)
-def test_a_page_of_the_bank_is_not_of_the_consoles_origin(browser: Any, tmp_path: Path, media: str) -> None:
+def test_a_page_of_the_bank_does_not_have_the_origin_of_the_console(browser: Any, tmp_path: Path, media: str) -> None:
     page_of_bank = ok(PAGES[media].encode(), f"Content-Type: {media}".encode())
     with FarBank(page_of_bank) as bank, served(tmp_path, "--mode", "spy", "--bank", bank.url) as serving:
         httpx.get(f"{serving.direct}/v1/secret", headers={"Authorization": f"Bearer {SECRET}"}, trust_env=False)

@@ -1,4 +1,4 @@
-"""The payment user's page in a real browser: by keyboard, on a desktop and a phone, without JavaScript."""
+"""The payment user's page in a real browser: with the keyboard, on a desktop and a phone, without JavaScript."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ _NAME = """one => {
 
 @pytest.fixture
 def page(browser: Any, size: str) -> Iterator[Any]:
-    """Without JavaScript."""
+    """A page without JavaScript."""
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False)
     yield context.new_page()
@@ -50,7 +50,7 @@ def consent_status(client: Client, id: str) -> str:
 
 
 def tab_to(page: Any, name: str) -> list[str]:
-    """Presses Tab until the element with this text or label has the focus; what was passed, in order."""
+    """Press Tab until the element with this text or label has the focus. Return the passed elements in order."""
     passed = []
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -59,11 +59,11 @@ def tab_to(page: Any, name: str) -> list[str]:
         passed.append(text)
         if text.startswith(name):
             return passed
-    raise AssertionError(f"Tab never leads to {name!r}, only to {passed}")
+    raise AssertionError(f"Tab never reaches {name!r}, only {passed}")
 
 
 def enter(page: Any) -> None:
-    """Presses Enter and waits for what follows, an app that the browser is sent to included."""
+    """Press Enter and wait for the next page, which can be the page of an app."""
     with page.expect_navigation():
         page.keyboard.press("Enter")
 
@@ -135,7 +135,7 @@ def test_decline_by_keyboard(page: Any, client: Client, app: Any) -> None:
     assert client.get(f"{place}/status").json()["transactionStatus"] == "RJCT"
 
 
-def test_an_address_that_leads_on_to_another_origin(page: Any, client: Client, app: Any) -> None:
+def test_an_address_that_redirects_to_another_origin(page: Any, client: Client, app: Any) -> None:
     _, link = link_to_consent(client, ANNAS[0], back=f"{app.url}/away")
 
     page.goto(link)
@@ -144,7 +144,7 @@ def test_an_address_that_leads_on_to_another_origin(page: Any, client: Client, a
     page.wait_for_url("**/landed")
 
 
-def test_the_bank_breaks_down(page: Any, client: Client, app: Any) -> None:
+def test_a_failure_of_the_bank(page: Any, client: Client, app: Any) -> None:
     place, link = link_to_payment(client, back=f"{app.url}/ok")
 
     page.goto(link)
@@ -206,7 +206,17 @@ def test_payments(inspector: Inspector, client: Client, product: str) -> None:
     inspector.look("cancelled")
 
 
-def test_a_basket_and_other_ends(inspector: Inspector, client: Client) -> None:
+@pytest.mark.parametrize("name", ["Buchhandlung Eselohr", "Berta Bauer"])
+def test_a_payee_whose_name_does_not_match(inspector: Inspector, client: Client, name: str) -> None:
+    account = {"iban": "AT359850700040087109"}
+    _, link = link_to_payment(client, creditorName=name, creditorAccount=account)
+
+    inspector.page.goto(link)
+    assert inspector.page.get_by_role("group", name="Check of the payee").is_visible()
+    inspector.look("login")
+
+
+def test_a_basket_and_other_outcomes(inspector: Inspector, client: Client) -> None:
     page = inspector.page
     payment, _ = link_to_payment(client)
     consent, _ = link_to_consent(client, *ANNAS)

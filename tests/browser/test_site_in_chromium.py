@@ -1,4 +1,4 @@
-"""The site of the documentation: every link leads somewhere, nothing comes from other hosts, and it can be searched."""
+"""The documentation site: it has no broken links, loads nothing from other hosts, and has a search."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sphinx ends with 1 for any link within the pages that leads nowhere."""
+    """Sphinx exits with 1 for any broken link between the pages."""
     folder = tmp_path_factory.mktemp("site")
     made = subprocess.run(
         [sys.executable, "-m", "tools.site", str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_pages_load_nothing_of_others_and_fit(
+def test_pages_load_nothing_from_other_hosts_and_fit_the_screen(
     site: Path, browser: Any, pictures: Path | None, scheme: str, width: int
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -43,7 +43,7 @@ def test_pages_load_nothing_of_others_and_fit(
     assert all(url.startswith(("file:", "data:")) for url in loaded)
 
 
-def test_it_is_searched_and_leads_to_all_versions(site: Path, browser: Any) -> None:
+def test_the_site_has_a_search_and_links_to_all_versions(site: Path, browser: Any) -> None:
     page = browser.new_page()
     page.goto(f"file://{site}/index.html")
     page.click(f"text={__version__}")

@@ -1,9 +1,11 @@
-"""Results of a campaign, made up."""
+"""Sample results of a campaign."""
 
 from pathlib import Path
 
 from xs2a_sandbox.features.campaign.campaign import FaultResult, Results
 from xs2a_sandbox.features.campaign.judge import AppFinding
+from xs2a_sandbox.features.campaign.left_out import ALIKE as ALIKE_ONES
+from xs2a_sandbox.features.campaign.left_out import SkippedFault
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 FOLDER = Path("campaign/findings")
@@ -12,9 +14,10 @@ GOOD = FaultResult(InjectedFault("busy", "account-list", 1, status=503), {"error
 FOUND = FaultResult(
     InjectedFault("reset", "initiate-payment", 1, "after"),
     ORDER,
-    (AppFinding("payments", "2 payments of the intent <E-1>"),),
+    (AppFinding("payments", "The app made 2 payments of <E-1>."),),
     (0, 0),
     1.0,
 )
 ALIKE = FaultResult(InjectedFault("html", "initiate-payment", 1, "after"), None, FOUND.findings, (0, 0), 1.0)
-RESULTS = Results("pytest -q", {"account-list": 1}, (GOOD, FOUND, ALIKE), {"alike": 3}, 12.0, ("mind the gap",))
+LEFT_OUT = tuple(SkippedFault(InjectedFault("busy", "account-list", number), ALIKE_ONES) for number in (1, 2, 3))
+RESULTS = Results("pytest -q", {"account-list": 1}, (GOOD, FOUND, ALIKE), LEFT_OUT, 12.0, ("mind the gap",))

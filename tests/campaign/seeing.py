@@ -1,4 +1,4 @@
-"""Runs as a campaign has seen them, made up."""
+"""Sample runs as a campaign observes them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ def call(
     method: str = "GET",
     status: int = 200,
     second: float = 0,
+    consent: str | None = "c",
     headers: Mapping[str, str] = CONSENT,
     answer: Any = None,
     answered: Mapping[str, str] | None = None,
@@ -44,7 +45,7 @@ def call(
     }
     if answer is not None:
         whole["answer"]["body"] = answer
-    made.__dict__["whole"] = whole
+    made.__dict__ |= {"whole": whole, "consent": consent}
     return made
 
 

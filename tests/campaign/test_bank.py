@@ -1,4 +1,4 @@
-"""The bank of a campaign, and what the command is told of it."""
+"""The sandbox of a campaign, and the variables that the command gets."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ RUNS = SandboxAddresses("http://127.0.0.1:8081", Path("conf"))
 
 
 class Begun:
-    """A process that only says whether it runs."""
+    """A fake process that records whether it runs."""
 
     direct, tls, proxy = "http://127.0.0.1:8081", "https://127.0.0.1:8443", "http://127.0.0.1:8080"
     runs = False
@@ -36,7 +36,7 @@ class Begun:
         Begun.runs = False
 
 
-def test_one_of_its_own_runs_for_the_time_being(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_sandbox_runs_until_the_campaign_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bank, "Process", Begun)
     confdir = tmp_path / "deep" / "conf"
 
@@ -54,25 +54,25 @@ def test_one_of_its_own_runs_for_the_time_being(tmp_path: Path, monkeypatch: pyt
 
 @contextmanager
 def serving(confdir: Path, **settings: Any) -> Iterator[str]:
-    """The base URL of a sandbox."""
+    """Yield the base URL of a sandbox."""
     engine = build(Settings(state="memory:", confdir=confdir, **settings))
     engine.use(admin_token=ensure_token(confdir))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
         yield f"http://127.0.0.1:{door.port}"
 
 
-def test_one_that_runs_has_the_addresses_that_are_known_of_it(tmp_path: Path) -> None:
+def test_a_running_sandbox_is_used_by_its_address(tmp_path: Path) -> None:
     with serving(tmp_path) as url:
         assert bank.that_runs(f"{url}/", tmp_path) == SandboxAddresses(url, tmp_path)
 
 
-def test_one_that_asks_a_real_bank_is_refused(tmp_path: Path) -> None:
+def test_a_running_sandbox_that_forwards_to_a_real_bank_is_refused(tmp_path: Path) -> None:
     real = RealBank("https://bank.example", mode="spy")
     with serving(tmp_path, banks=(real,)) as url, pytest.raises(UserMistake, match=r"is in mode spy: start it in mode"):
         bank.that_runs(url, tmp_path)
 
 
-def test_the_command_is_told_the_session_and_where_its_bank_is() -> None:
+def test_variables_contain_the_session_and_the_address_of_the_bank() -> None:
     assert bank.variables(RUNS, "run-1", Path("scratch")) == {
         "XS2A_SANDBOX_URL": "http://127.0.0.1:8081/s/run-1",
         "XS2A_SANDBOX_SESSION": "run-1",
@@ -83,7 +83,7 @@ def test_the_command_is_told_the_session_and_where_its_bank_is() -> None:
     }
 
 
-def test_it_is_told_the_other_ways_in_where_they_are_known() -> None:
+def test_variables_contain_all_known_addresses() -> None:
     sandbox = SandboxAddresses(
         "http://bank.test", Path("conf"), "https://bank.test:8443", "http://bank.test:8080", Path("ca.pem")
     )

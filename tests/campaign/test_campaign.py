@@ -1,4 +1,7 @@
-"""The whole campaign, with real processes: it finds what is planted in an app, and nothing in its mended twin."""
+"""Whole campaigns with real processes.
+
+A campaign finds the bugs planted in an app, and nothing in the corrected app.
+"""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +16,7 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.campaign import Campaign, FaultResult, Results
 from xs2a_sandbox.features.campaign.command import Command
 from xs2a_sandbox.features.campaign.kept_results import ResultsFile
-from xs2a_sandbox.features.campaign.plan import choose_faults
+from xs2a_sandbox.features.campaign.left_out import ALIKE
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 from xs2a_sandbox.features.pytest.server_process import Process
 
@@ -33,7 +36,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 @pytest.fixture
 def make(bank: Process, tmp_path: Path) -> Make:
-    """A campaign against one bank for all tests of this file, of faults with these words in them."""
+    """Return a campaign with the faults that contain these words. All tests of this file share one bank."""
 
     def made(
         *words: str, command: Sequence[str] = (), bugs: Sequence[str] = (), budget: float | None = None
@@ -48,7 +51,7 @@ def make(bank: Process, tmp_path: Path) -> Make:
             confdir=bank.confdir,
             budget=budget,
             slow="10ms",
-            choose=lambda faults: choose_faults(faults, words),
+            choose=words,
         )
 
     return made
@@ -66,25 +69,26 @@ def oracles(results: Results) -> dict[str, list[str]]:
 LOST, SHAPE = "initiate-payment 1: reset, after", "account-list 1: wrong-shape, after"
 
 
-def test_it_finds_what_is_planted(make: Make) -> None:
+def test_a_campaign_finds_planted_bugs(make: Make) -> None:
     results = run(make(LOST, SHAPE, bugs=["pays-again,shape-parks"]))
 
     assert oracles(results) == {LOST: ["payments"], SHAPE: ["recovery"]}
     assert [one.statuses for one in results.results] == [(0, 0), (0, 1)]
     (recovery,) = next(one.findings for one in results.results if str(one.fault) == SHAPE)
-    assert recovery.text.endswith("ends with status 1: not all accounts are read")
-    assert results.left_out["alike"] > 100
+    assert recovery.text.endswith("ended with status 1: not all accounts are read")
+    assert sum(one.why == ALIKE for one in results.left_out) > 50
 
 
-def test_it_finds_what_only_the_next_run_pays_twice(make: Make) -> None:
+def test_a_second_payment_in_the_next_run_is_found(make: Make) -> None:
     (result,) = run(make(LOST, bugs=["pays-next-day"])).results
 
     assert [f"{one.oracle}: {one.text}" for one in result.findings] == [
-        "payments: together with the next run 2 payments of the intent KASSA-1"
+        "payments: The app made 2 payments with the end-to-end identification KASSA-1, because the run after it "
+        "paid again."
     ]
 
 
-def test_it_finds_nothing_in_the_mended_app_and_resumes(make: Make, tmp_path: Path) -> None:
+def test_nothing_is_found_in_the_corrected_app_and_the_campaign_resumes(make: Make, tmp_path: Path) -> None:
     assert oracles(run(make(LOST, SHAPE))) == {LOST: [], SHAPE: []}
 
     file = tmp_path / "scratch" / "results.jsonl"
@@ -96,7 +100,7 @@ def test_it_finds_nothing_in_the_mended_app_and_resumes(make: Make, tmp_path: Pa
     assert notes == ["16 calls of 7 operations, 2 faults, 1 of them tried before"]
 
 
-def test_one_finding_is_played_again(make: Make) -> None:
+def test_a_finding_can_be_replayed(make: Make) -> None:
     order = {"operation": "initiate-payment", "next": 1, "fault": "reset", "after": True}
     campaign = make(bugs=["pays-again"])
     campaign.scratch.mkdir()
@@ -116,7 +120,7 @@ def test_one_finding_is_played_again(make: Make) -> None:
         ),
     ],
 )
-def test_a_command_of_which_nothing_is_learned_is_red(make: Make, code: str, text: str) -> None:
+def test_a_command_that_fails_or_does_not_call_the_bank_is_an_error(make: Make, code: str, text: str) -> None:
     with pytest.raises(UserMistake, match=text):
         run(make(command=(sys.executable, "-c", code)))
 
@@ -130,31 +134,32 @@ try:
 except urllib.error.HTTPError:
     pass
 """
-"""A program that makes one call."""
+"""A program that makes one request."""
 
 
 @pytest.mark.parametrize(
     ("words", "budget", "text"),
     [
-        (["nothing-like-it"], None, "--choose matches none of the 17 faults, which are: consent-status 1: "),
-        (["busy"], 0.0, "no time left"),
+        (["busy", "rset"], None, "none of the 17 faults of this campaign contains 'rset'; did you mean reset\\?"),
+        (["nothing-like-it"], None, "calls: consent-status 1\nfaults: 429 with Retry-After, 429 without"),
+        (["busy"], 0.0, "1 fault was not tried because the time was over"),
     ],
 )
-def test_one_that_lets_nothing_go_wrong_is_red(make: Make, words: list[str], budget: float | None, text: str) -> None:
+def test_a_campaign_without_faults_is_an_error(make: Make, words: list[str], budget: float | None, text: str) -> None:
     with pytest.raises(UserMistake, match=text):
         run(make(*words, command=(sys.executable, "-c", CALLS), budget=budget))
 
 
-def test_what_is_not_reached_proves_nothing(make: Make) -> None:
+def test_a_fault_that_is_not_reached_is_an_error(make: Make) -> None:
     campaign = make(command=(sys.executable, "-c", CALLS))
     campaign.scratch.mkdir()
-    with pytest.raises(UserMistake, match="the campaign tried no fault: 1 not reached"):
+    with pytest.raises(UserMistake, match="the campaign tried no fault: 1 fault was not reached"):
         campaign.run_one(
             InjectedFault("busy", "consent-status", 9), {"operation": "consent-status", "skip": 8, "error": "busy"}
         )
 
 
-def test_one_that_never_ends_hangs(make: Make) -> None:
+def test_a_command_that_never_ends_is_reported_as_hanging(make: Make) -> None:
     code = f"{CALLS}\nimport os, time\nif 'XS2A_SANDBOX_FAULT' in os.environ: time.sleep(3600)"
     campaign = make("busy", command=(sys.executable, "-c", code))
     campaign.timeout = 3
@@ -162,11 +167,20 @@ def test_one_that_never_ends_hangs(make: Make) -> None:
     assert oracles(run(campaign)) == {"consent-status 1: busy, before": ["hang"]}
 
 
-# -- the proof
+def test_a_command_that_calls_again_and_again_is_ended(make: Make) -> None:
+    code = f"import os\nwhile True:\n    exec({CALLS!r})\n    if 'XS2A_SANDBOX_FAULT' not in os.environ: break"
+    (result,) = run(make("busy", command=(sys.executable, "-c", code))).results
+
+    assert result.findings[0].oracle == "calls"
+    assert result.findings[0].text.endswith(" times; without the fault: once.")
+    assert "hang" not in [one.oracle for one in result.findings]
+
+
+# -- all bugs
 
 
 def is_found(bug: str, results: Sequence[FaultResult]) -> bool:
-    """Says whether a finding tells of this bug."""
+    """Return whether the finding describes this bug."""
     names, oracle, text = SIGNS[bug]
     return any(
         (not names or any(name in str(one.fault) for name in names)) and found.oracle == oracle and text in found.text
@@ -182,11 +196,11 @@ SIGNS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "one-account-stops-all": (
         ("account-balances", "account-transactions"),
         "accounts",
-        "is read less often than usual",
+        "less often than usual",
     ),
-    "year-refused": (("history-90-days",), "calls", "alike, and refused with 400"),
+    "year-refused": (("history-90-days",), "calls", "unchanged, and the bank refused it with 400"),
     "reconnect-deletes": (("create-consent 2",), "assertion", "has deleted the connection"),
-    "limit-is-error": (("429 with Retry-After",), "retry-after", "is called again after"),
+    "limit-is-error": (("429 with Retry-After",), "retry-after", "again after"),
     "id-zero": (("ids-zero",), "assertion", "1 are kept"),
     "dates-needed": (("dates-null",), "assertion", "the app failed: KeyError 'bookingDate'"),
     "pending-by-id": (("pending-ids-change",), "assertion", "are kept"),
@@ -196,9 +210,20 @@ SIGNS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "no-way-out": (("payment-status",), "recovery", ""),
     "shape-parks": (("account-list 1: wrong-shape",), "recovery", ""),
     "no-trace": (("create-consent 1",), "assertion", "a connect has left no trace"),
-    "pays-again": (("initiate-payment 1: reset, after",), "payments", "2 payments of the intent"),
+    "pays-again": (("initiate-payment 1: reset, after",), "payments", "2 payments with the end-to-end identification"),
 }
-"""By bug: words of the fault, the oracle, and words of the finding that tells of it."""
+"""By bug: words of the fault, the oracle, and words of the finding that describes it."""
+
+
+BEYOND_THE_APP = {
+    "balances-fail",
+    "empty-lists-null",
+    "history-two-weeks",
+    "next-page-broken",
+    "no-entries-no-body",
+    "paging-never-ends",
+}
+"""Quirks that even the corrected app does not handle. The campaign is right to report them."""
 
 
 def whole(make: Make, bugs: Sequence[str]) -> Results:
@@ -209,7 +234,7 @@ def whole(make: Make, bugs: Sequence[str]) -> Results:
 
 @pytest.mark.slow
 def test_all_bugs_are_found(make: Make) -> None:
-    # An app that sends the payment again at once has nothing left to send in the next run.
+    # An app that immediately repeats the payment has nothing left to repeat in the next run.
     bugs = BUGS.keys() - {"pays-next-day"}
     assert SIGNS.keys() == bugs
     results = whole(make, [",".join(sorted(bugs))])
@@ -218,8 +243,8 @@ def test_all_bugs_are_found(make: Make) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_found_in_the_mended_app(make: Make) -> None:
+def test_no_bugs_are_found_in_the_corrected_app_but_for_quirks_that_it_does_not_handle(make: Make) -> None:
     results = whole(make, [])
 
     assert len(results.results) > 300
-    assert {str(one.fault): one.findings for one in results.findings} == {}
+    assert {str(one.fault) for one in results.findings} == BEYOND_THE_APP

@@ -1,4 +1,4 @@
-"""The command of a campaign: what it is told, how it ends."""
+"""The command of a campaign: its environment, and how it ends."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ def python(code: str, tmp_path: Path, **variables: str) -> Command:
     return Command((sys.executable, "-c", code), variables, tmp_path)
 
 
-def test_it_is_told_addresses_and_nothing_of_the_settings_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_gets_addresses_and_no_local_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XS2A_SANDBOX_DIALECT", "elsewhere")
     code = "import os; print(*sorted(f'{n}={v}' for n, v in os.environ.items() if 'XS2A' in n or n == 'BANK'))"
 
@@ -26,7 +26,7 @@ def test_it_is_told_addresses_and_nothing_of_the_settings_here(tmp_path: Path, m
     assert (ended.status, ended.hung, ended.signal) == (0, False, None)
 
 
-def test_one_that_does_not_end_is_ended_with_all_it_has_started(tmp_path: Path) -> None:
+def test_a_command_that_does_not_end_is_stopped_with_all_its_children(tmp_path: Path) -> None:
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(3600)'])"
 
     ended = python(code, tmp_path).run(TOLD, tmp_path, 0.5, Event())
@@ -34,13 +34,13 @@ def test_one_that_does_not_end_is_ended_with_all_it_has_started(tmp_path: Path) 
     assert (ended.hung, ended.signal) == (True, None)
 
 
-def test_one_that_crashes(tmp_path: Path) -> None:
+def test_a_crash_is_recognised(tmp_path: Path) -> None:
     ended = python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", tmp_path).run(TOLD, tmp_path, 60, Event())
 
     assert (ended.hung, ended.signal) == (False, "SIGSEGV")
 
 
-def test_what_cannot_be_run_or_filled_in(tmp_path: Path) -> None:
+def test_a_missing_command_or_placeholder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="cannot run nothing-like-it: No such file"):
         Command(("nothing-like-it",), {}, tmp_path).run(TOLD, tmp_path, 60, Event())
     with pytest.raises(UserMistake, match="uses an unknown placeholder"):

@@ -1,4 +1,4 @@
-"""A finding as a file that plays it again."""
+"""Findings as files that can be replayed."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.finding_file import name_of, read, write
 
 
-def test_it_is_short_and_read_as_the_same(tmp_path: Path) -> None:
+def test_a_finding_is_a_short_file_and_is_read_back(tmp_path: Path) -> None:
     file = tmp_path / name_of(FOUND)
     file.write_text(write(FOUND, RESULTS, FOLDER))
 

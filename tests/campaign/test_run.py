@@ -1,4 +1,4 @@
-"""One run of the command, in a session of its own."""
+"""One run of the command in its own session."""
 
 import sys
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def a_session(sandbox: SandboxAddresses, tmp_path: Path, code: str = APP) -> Run
     return RunSession(sandbox, "run", command, 60.0, tmp_path / "scratch", INDEX)
 
 
-def test_one_run_goes_wrong_and_the_next_does_not(sandbox: SandboxAddresses, tmp_path: Path) -> None:
+def test_a_fault_applies_to_one_run_only(sandbox: SandboxAddresses, tmp_path: Path) -> None:
     with a_session(sandbox, tmp_path) as session:
         usual = session.run()
         wrong = session.run(BUSY, ORDER)
@@ -59,7 +59,7 @@ def test_one_run_goes_wrong_and_the_next_does_not(sandbox: SandboxAddresses, tmp
     assert wrong.assertions == ({"test": "t", "text": "got 503"},)
     assert (usual.assertions, after.assertions) == ((), ())
     assert [call.status for call in wrong.seen.calls] == [503]
-    # What the app keeps is there in the next run, and it is told of the fault alone where there is one.
+    # Data stored by the app is available in the next run. The fault is in the environment only of the run that has one.
     assert [run.ended.output.partition(" {")[0].strip() for run in (usual, wrong, after)] == [
         "run 1 no fault",
         "run 2",
@@ -67,7 +67,7 @@ def test_one_run_goes_wrong_and_the_next_does_not(sandbox: SandboxAddresses, tmp
     ]
 
 
-def test_a_session_begins_anew_and_leaves_nothing(sandbox: SandboxAddresses, tmp_path: Path) -> None:
+def test_a_session_starts_empty_and_leaves_nothing(sandbox: SandboxAddresses, tmp_path: Path) -> None:
     client = Client(sandbox.direct, "run", confdir=sandbox.confdir)
     client.put_document("notes", "left", {"by": "somebody"})
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_a_session_begins_anew_and_leaves_nothing(sandbox: SandboxAddresses, tmp
     assert "run" not in [one["id"] for one in client.sessions()["sessions"]]
 
 
-def test_a_consent_of_the_test_data_that_has_expired_is_lifted(sandbox: SandboxAddresses, tmp_path: Path) -> None:
+def test_an_expired_consent_of_the_test_data_is_restored(sandbox: SandboxAddresses, tmp_path: Path) -> None:
     with a_session(sandbox, tmp_path) as session:
         consent = session.client.document("consents", CONSENT)
         session.client.put_document("consents", CONSENT, {**consent, "status": "expired"})

@@ -1,4 +1,4 @@
-"""What a bank has seen of a run, read from its journal and its state."""
+"""Observations of the bank during a run, read from its journal and state."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.campaign.seeing import INDEX, call
-from tests.support.admin import STATUS
+from tests.support.admin import CONSENT, STATUS
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
 from tests.support.roads import direct_door
@@ -29,7 +29,7 @@ PAYMENT = {
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    """Controls one session of a sandbox that runs."""
+    """Return a control client for one session of a running sandbox."""
     engine = an_engine()
     engine.use(admin_token=ensure_token(tmp_path))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
@@ -37,32 +37,34 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 def ask(client: Client, method: str, path: str, session: str = "run", **more: Any) -> httpx.Response:
-    with httpx.Client(trust_env=False, headers=HEADERS) as http:
-        return http.request(method, f"{client.url}/s/{session}{path}", **more)
+    with httpx.Client(trust_env=False) as http:
+        return http.request(method, f"{client.url}/s/{session}{path}", **{"headers": HEADERS, **more})
 
 
-def test_calls_are_those_of_the_run_and_its_session(client: Client) -> None:
+def test_only_calls_of_the_run_and_its_session_are_read(client: Client) -> None:
     ask(client, "GET", STATUS)
     since = last_number(client)
     ask(client, "GET", STATUS, session="another")
     ask(client, "GET", STATUS)
+    ask(client, "GET", "/v1/accounts", headers={**HEADERS, "Consent-ID": CONSENT.upper()})
     ask(client, "GET", "/v1/nothing")
 
     seen = look(client, INDEX, "run", since, frozenset())
 
-    assert [(one.operation, one.path, one.status) for one in seen.calls] == [
-        ("consent-status", STATUS, 200),
-        ("nothing", "/v1/nothing", 404),
+    assert [(one.operation, one.path, one.status, one.consent) for one in seen.calls] == [
+        ("consent-status", STATUS, 200, None),
+        ("account-list", "/v1/accounts", 200, CONSENT),
+        ("nothing", "/v1/nothing", 404, None),
     ]
     assert seen.calls[0].target == STATUS
     assert seen.calls[0].header("psu-ip-address") == "192.0.2.1"
     assert seen.calls[0].answer == {"consentStatus": "valid"}
-    assert seen.counts == Counter({"consent-status": 1, "nothing": 1})
+    assert seen.counts == Counter({"consent-status": 1, "account-list": 1, "nothing": 1})
     assert not seen.is_cut
     assert seen.calls[0].began <= seen.calls[0].ended
 
 
-def test_payments_are_counted_by_intent_the_cancelled_ones_left_out(client: Client) -> None:
+def test_payments_are_counted_by_intent_without_cancelled_ones(client: Client) -> None:
     earlier = payment_ids(client)
     ids = [
         ask(client, "POST", "/v1/payments/sepa-credit-transfers", json=PAYMENT).json()["paymentId"] for _ in range(3)
@@ -80,5 +82,5 @@ def test_payments_are_counted_by_intent_the_cancelled_ones_left_out(client: Clie
 @pytest.mark.parametrize(
     ("status", "header", "seconds"), [(429, "3", 3.0), (503, "0", 0.0), (429, "soon", None), (500, "3", None)]
 )
-def test_how_long_an_answer_asks_to_wait(status: int, header: str, seconds: float | None) -> None:
+def test_the_requested_waiting_time_is_read(status: int, header: str, seconds: float | None) -> None:
     assert call("account-list", status=status, answered={"Retry-After": header}).retry_after == seconds

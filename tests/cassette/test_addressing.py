@@ -1,4 +1,4 @@
-"""Requests that are written for an operation, with ids where the interface has them."""
+"""Requests built for an operation, with ids at the places that the interface defines."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from xs2a_sandbox.cassette.things import Place
 from xs2a_sandbox.http import Headers, Request
 
 
-def test_ids_stand_in_the_path() -> None:
+def test_ids_are_put_into_the_path() -> None:
     interface = bundled_engine().interface
     operation = interface.operations["start-payment-authorisation"]
     values = {"service": "payments", "product": "sepa credit"}
@@ -24,7 +24,7 @@ def test_ids_stand_in_the_path() -> None:
     assert address(operation, interface.things, {"payment": "a"}, {"service": "payments"}) is None
 
 
-def test_ids_stand_where_the_interface_has_them(tmp_path: Path) -> None:
+def test_ids_are_put_where_the_interface_defines_them(tmp_path: Path) -> None:
     operation = {"id": "a", "method": "POST", "path": "/v1/a", "does": "read consent", "respond": {}}
     things: Any = {"consent": {"id": ["path.ref", "body.data.ref"]}, "account": {"id": "answer.x"}}
     interface, _ = check(tmp_path, bank={**BANK, "operations": [operation], "things": things})
@@ -37,7 +37,7 @@ def test_ids_stand_where_the_interface_has_them(tmp_path: Path) -> None:
     assert json.loads(request.body) == {"data": {"ref": "c"}}
 
 
-def test_a_text_is_put_beside_what_is_there() -> None:
+def test_a_value_is_added_to_existing_content() -> None:
     request = Request("POST", "/a?x=1", Headers([("Content-Type", "application/json")]), b'{"data":{"a":1}}')
 
     assert put(request, Place("query", ("q",)), "b c").target == "/a?x=1&q=b+c"

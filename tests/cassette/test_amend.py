@@ -1,4 +1,7 @@
-"""Amendments: JSON Merge Patch and JSON Patch on finished answers, status, headers, delay and fault."""
+"""Amendments change finished answers:
+
+JSON Merge Patch and JSON Patch for the body, also status, headers, delay and fault.
+"""
 
 import json
 from decimal import Decimal
@@ -59,7 +62,7 @@ MERGES = [
 
 
 @pytest.mark.parametrize(("value", "patch", "result"), MERGES)
-def test_merge_patches_are_those_of_the_rfc(value: Any, patch: Any, result: Any) -> None:
+def test_merge_patches_work_as_in_the_rfc(value: Any, patch: Any, result: Any) -> None:
     assert merge_patch(value, patch) == result
     assert amended(value, body=patch) == result
 
@@ -72,7 +75,7 @@ JSONS = st.recursive(
 
 
 @given(JSONS, JSONS)
-def test_merging_twice_is_merging_once_and_changes_nothing_in_place(value: Any, patch: Any) -> None:
+def test_merging_is_idempotent_and_changes_nothing_in_place(value: Any, patch: Any) -> None:
     before = json.dumps(value)
     once = merge_patch(value, patch)
     assert merge_patch(once, patch) == once
@@ -98,11 +101,11 @@ ACCOUNTS = {"accounts": [A, B]}
         ([step("add", "/none/*/x", value=1)], [A, B]),
     ],
 )
-def test_a_star_is_every_entry_of_a_list_and_none_is_no_operation(patch: Any, result: Any) -> None:
+def test_a_star_applies_to_every_entry_of_a_list(patch: Any, result: Any) -> None:
     assert amended(ACCOUNTS, patch=patch) == {"accounts": result}
 
 
-def test_a_value_may_be_computed_of_the_entry_and_of_the_answer() -> None:
+def test_a_value_can_be_computed_from_the_entry_and_the_answer() -> None:
     patch = [
         {"op": "add", "path": "/accounts/*/name", "value": "{{ entry.iban }} of {{ answer.body.accounts | length }}"}
     ]
@@ -110,23 +113,23 @@ def test_a_value_may_be_computed_of_the_entry_and_of_the_answer() -> None:
     assert names == ["A of 2", "B of 2"]
 
 
-def test_what_the_answer_does_not_have_is_warned_of_and_the_rest_stays() -> None:
-    assert amended(ACCOUNTS, "the patch does not fit", patch=[{"op": "remove", "path": "/nothing"}]) == ACCOUNTS
+def test_a_missing_member_causes_a_warning_and_nothing_else_changes() -> None:
+    assert amended(ACCOUNTS, "the patch cannot be applied", patch=[{"op": "remove", "path": "/nothing"}]) == ACCOUNTS
 
 
-def test_numbers_stay_as_they_are_written() -> None:
+def test_numbers_keep_their_notation() -> None:
     value = json.loads('{"amount": 1.10, "n": {"big": 12345678901234567890.5}}', parse_float=Decimal)
     assert amended(value, body={"x": 1}) == {**value, "x": 1}
 
 
-def test_text_and_nothing_are_not_amended() -> None:
+def test_text_and_empty_bodies_are_not_amended() -> None:
     for response in (Response(200, (("Content-Type", "text/plain"),), b"{}"), Response(204)):
         warned: list[str] = []
         answer = compiled(body={"a": 1}).apply(response, {}, warned.append)
-        assert (answer.body, warned) == (response.body, ["the answer has no JSON that could be amended"])
+        assert (answer.body, warned) == (response.body, ["only answers with a JSON body can be amended"])
 
 
-def test_headers_are_set_and_taken_out_whatever_their_case() -> None:
+def test_headers_are_set_and_removed_regardless_of_case() -> None:
     response = Response(200, (("X-A", "1"), ("x-b", "2"), ("X-C", "3")))
     answer = compiled(headers={"x-a": None, "X-B": "{{ answer.status + 1 }}", "New": True}, status=418).apply(
         response, {}, print
@@ -137,16 +140,16 @@ def test_headers_are_set_and_taken_out_whatever_their_case() -> None:
 @pytest.mark.parametrize(
     ("patch", "code"),
     [
-        ({"op": "add", "path": "a", "value": 1}, "begins with /"),
+        ({"op": "add", "path": "a", "value": 1}, "must start with /"),
         ({"op": "add", "path": "/a"}, "add needs a value"),
-        ({"op": "remove", "path": "/a", "value": 1}, "remove has no value"),
+        ({"op": "remove", "path": "/a", "value": 1}, "remove takes no value"),
         ({"op": "move", "path": "/a"}, "move needs a from"),
-        ({"op": "add", "path": "/a", "from": "/b", "value": 1}, "add has no from"),
+        ({"op": "add", "path": "/a", "from": "/b", "value": 1}, "add takes no from"),
         ({"op": "copy", "path": "/a", "from": "/b/*"}, "as many * as path"),
         ({"op": "add", "path": "/a", "value": "{{ nobody }}"}, "nobody"),
     ],
 )
-def test_a_patch_that_cannot_be_is_said_with_its_place(tmp_path: Path, patch: Any, code: str) -> None:
+def test_an_invalid_patch_is_reported_with_its_place(tmp_path: Path, patch: Any, code: str) -> None:
     (problem,) = problems(tmp_path, {"rules.yaml": {"cassette": 1, "rules": [amending("a", patch=[patch])]}})
     assert code in problem.text
 
@@ -165,7 +168,7 @@ def of(*specs: Any) -> Any:
 LISTING = {**BANK, "operations": [{**BANK["operations"][0], "respond": {"body": ACCOUNTS}}, *BANK["operations"][1:]]}
 
 
-def test_several_rules_amend_one_answer_the_strongest_last(tmp_path: Path) -> None:
+def test_if_several_rules_amend_an_answer_the_strongest_comes_last(tmp_path: Path) -> None:
     bank = engine(
         tmp_path,
         of(
@@ -183,19 +186,19 @@ def test_several_rules_amend_one_answer_the_strongest_last(tmp_path: Path) -> No
     assert header(ask(bank, "/v1/things/1"), "X-Sandbox-Amended") is None
 
 
-def test_what_a_stronger_rule_answers_is_not_amended_by_a_weaker_one(tmp_path: Path) -> None:
+def test_an_answer_of_a_stronger_rule_is_not_amended_by_a_weaker_one(tmp_path: Path) -> None:
     own = {"id": "own", "match": {"operation": "list", "query": {"q": "1"}}, "respond": {"body": {}}}
     bank = engine(tmp_path, of(amending("a", body={"a": 1}), own), bank=LISTING)
     assert json.loads(ask(bank, "/v1/things?q=1").body) == {}
 
 
-def test_what_changes_an_answer_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_amendments_conflict_with_no_other_rule(tmp_path: Path) -> None:
     own = {"id": "z", "match": {"operation": "list"}, "respond": {"body": {}}}
     bank = engine(tmp_path, of(amending("a", body={"a": 1}), amending("b", body={"b": 1}), own), bank=LISTING)
     assert json.loads(ask(bank).body) == {"a": 1, "b": 1}
 
 
-def test_an_error_is_amended_where_requirements_do_not_count(tmp_path: Path) -> None:
+def test_a_requirement_error_is_amended_only_by_a_rule_without_requirements(tmp_path: Path) -> None:
     strict = {**LISTING["operations"][0], "require": {"headers": {"A": {"exists": True}}}}
     bank = {**LISTING, "operations": [strict, *LISTING["operations"][1:]]}
     rule = amending("a", status=419, body={"more": "{{ answer.body.error }}"})
@@ -204,13 +207,13 @@ def test_an_error_is_amended_where_requirements_do_not_count(tmp_path: Path) -> 
     assert (answer.status, json.loads(answer.body)["more"]) == (419, "format-error")
 
 
-def test_a_delay_and_a_fault_are_those_of_the_amendment(tmp_path: Path) -> None:
+def test_delay_and_fault_of_the_amendment_apply(tmp_path: Path) -> None:
     bank = engine(tmp_path, of(amending("a", delay="1ms", fault="drop")), bank=LISTING)
     answer = ask(bank)
     assert answer.fault == "drop"
 
 
-def test_an_amendment_that_comes_out_wrong_is_an_error_of_the_sandbox_and_changes_no_state(tmp_path: Path) -> None:
+def test_a_failed_amendment_is_an_internal_error_and_changes_no_state(tmp_path: Path) -> None:
     effect = {"effects": [{"set": "state.notes['n']", "to": {"a": 1}}]}
     own = {"id": "own", "match": {"operation": "make"}, "respond": {"body": {}}, **effect}
     wrong = amending("wrong", {"operation": "make"}, headers={"X": "{{ 'a\\nb' }}"})
@@ -223,16 +226,16 @@ def test_an_amendment_that_comes_out_wrong_is_an_error_of_the_sandbox_and_change
     ("extra", "text"),
     [
         ({"respond": {"body": 1}}, "exactly one of"),
-        ({"effects": [{"delete": "state.a['b']"}]}, "has no effects"),
-        ({"require": {"headers": {"A": "1"}}}, "requires nothing itself"),
+        ({"effects": [{"delete": "state.a['b']"}]}, "cannot have effects"),
+        ({"require": {"headers": {"A": "1"}}}, "cannot have requirements"),
     ],
 )
-def test_what_does_not_go_with_an_amendment_is_said(tmp_path: Path, extra: Any, text: str) -> None:
+def test_keys_that_cannot_be_combined_with_an_amendment_are_reported(tmp_path: Path, extra: Any, text: str) -> None:
     mistakes = problems(tmp_path, of({**amending("a", body={}), **extra}))
     assert [problem for problem in mistakes if text in problem.text]
 
 
-def test_explaining_names_all_that_took_part(tmp_path: Path) -> None:
+def test_explain_lists_all_rules_that_took_part(tmp_path: Path) -> None:
     from xs2a_sandbox.explain.explanation import describe
     from xs2a_sandbox.http import Request
 
@@ -244,7 +247,7 @@ def test_explaining_names_all_that_took_part(tmp_path: Path) -> None:
     assert explanation["nearest"] == []
 
 
-def test_rules_that_answer_are_still_in_each_others_way(tmp_path: Path) -> None:
+def test_two_answering_rules_still_conflict(tmp_path: Path) -> None:
     read, mistakes = check(
         tmp_path, rules({"id": "a", "match": {"operation": "list"}}, {"id": "b", "match": {"operation": "list"}})
     )

@@ -61,12 +61,12 @@ def test_statuses(tmp_path, status):
 
 
 @pytest.mark.parametrize("status", ["{{ body.text }}", "{{ body.null }}", "{{ body.yes }}", "20{{ 1 }}"])
-def test_statuses_that_come_out_as_none(tmp_path, status):
+def test_computed_values_that_are_not_a_status(tmp_path, status):
     with pytest.raises(BankError, match="internal"):
         written(tmp_path, status=status)
 
 
-def test_a_status_that_is_no_status_of_http(tmp_path):
+def test_an_impossible_http_status(tmp_path):
     with pytest.raises(InvalidResponse):
         written(tmp_path, status="{{ 99 }}")
 
@@ -77,7 +77,7 @@ def test_headers(tmp_path):
     assert response.headers == (("A", "5"), ("D", "x"), ("E", "1"), ("F", "true"), ("G", ""))
 
 
-def test_a_header_cannot_split_the_answer(tmp_path):
+def test_a_header_cannot_split_the_response(tmp_path):
     with pytest.raises(InvalidResponse):
         written(tmp_path, headers={"A": "{{ body.line }}"})
 
@@ -97,12 +97,12 @@ def test_nulls_are_filled_from_the_schema_or_dropped(tmp_path):
     )
 
 
-def test_a_member_that_may_not_be_null_is_left_out_where_it_has_no_value(tmp_path):
+def test_a_member_without_a_value_that_may_not_be_null_is_left_out(tmp_path):
     filled = json.loads(written(tmp_path, {"200": "consent-creation"}, body={"_links": None}, nulls="fill").body)
     assert "_links" not in filled
 
 
-def test_an_error_of_the_table_with_its_values(tmp_path):
+def test_an_error_of_the_table_is_rendered_with_its_values(tmp_path):
     with pytest.raises(BankError) as caught:
         written(tmp_path, error="consent-unknown", values={"id": "{{ path.p }}"})
     assert (caught.value.name, caught.value.values) == ("consent-unknown", {"id": "x"})
@@ -135,23 +135,23 @@ def test_an_error_of_the_table_with_its_values(tmp_path):
         ({"values": {"a": "{{ nope }}"}}, ("values", "a")),
     ],
 )
-def test_mistakes_are_reported_where_they_are(tmp_path, spec, at):
+def test_mistakes_are_reported_at_their_place(tmp_path, spec, at):
     reported = answer(tmp_path, **spec)[1]
     assert at in [place for place, _ in reported]
 
 
-def test_204_without_a_body(tmp_path):
+def test_status_204_without_a_body(tmp_path):
     response = written(tmp_path, status=204, headers={"A": "x"})
     assert (response.status, response.body, response.headers) == (204, b"", (("A", "x"),))
 
 
-def test_a_status_with_a_body_that_comes_out_as_204_is_answered_500(tmp_path):
+def test_a_status_computed_as_204_with_a_body_is_answered_with_500(tmp_path):
     answers = {"status": "{{ query.s | int }}", "body": 1}
     bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "list"}, "respond": answers}))
     assert [ask(bank, f"/v1/things?s={s}").status for s in (203, 204, 99)] == [203, 500, 500]
 
 
-def test_files_are_beside_the_cassette(tmp_path):
+def test_files_are_next_to_the_cassette(tmp_path):
     layer = rules({"id": "r", "match": {"operation": "list"}, "respond": {"file": "data/a.txt"}})
     assert ask(engine(tmp_path, {**layer, "data/a.txt": "hello"})).body == b"hello"
     (problem,) = problems(tmp_path / "without", layer)
@@ -159,7 +159,7 @@ def test_files_are_beside_the_cassette(tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["reset", "drop", "truncate", "malformed"])
-def test_faults_are_handed_to_the_door(tmp_path, fault):
+def test_faults_are_passed_to_the_door(tmp_path, fault):
     assert written(tmp_path, body=1, fault=fault).fault == fault
 
 
@@ -179,7 +179,7 @@ def test_members_that_are_null_are_left_out(value: Any, expected: Any) -> None:
     assert repr(value) == before
 
 
-def test_what_has_no_null_is_handed_on_as_it_is() -> None:
+def test_a_value_without_nulls_is_returned_unchanged() -> None:
     full, lacking = {"a": "x", "b": [1, {"c": "y"}]}, {"a": None}
     assert without_nulls(full) is full
     assert without_nulls({"full": full, "lacking": lacking})["full"] is full

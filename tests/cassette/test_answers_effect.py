@@ -16,7 +16,7 @@ SCOPE = {"uuid": lambda: "an-id", "path": {"id": "p1"}, "body": {"a": 1, "x": "k
 
 
 class Documents:
-    """A transaction of one collection."""
+    """A fake transaction with one collection."""
 
     def __init__(self, **documents):
         self.documents = documents
@@ -104,14 +104,14 @@ def test_mistakes(spec, at):
         {"set": "state.notes['n']", "to": "{{ body.missing }}"},
     ],
 )
-def test_what_comes_out_as_no_document_is_an_error(spec):
+def test_a_computed_value_that_is_not_a_document_is_an_error(spec):
     documents = Documents()
     with pytest.raises(BankError, match="internal"):
         effect(**spec)[0].apply(documents, SCOPE)
     assert documents.documents == {}
 
 
-def test_effects_are_made_in_turn_with_the_answer(tmp_path):
+def test_effects_and_the_answer_are_evaluated_in_order(tmp_path):
     rule = {
         "id": "r",
         "match": {"operation": "one", "when": "not state.seen[path.thing].twice"},
@@ -125,7 +125,7 @@ def test_effects_are_made_in_turn_with_the_answer(tmp_path):
     assert ask(bank, "/v1/things/b").body == b'"r"'
 
 
-def test_values_are_named_once_for_answer_and_effects(tmp_path):
+def test_named_values_are_available_in_the_answer_and_the_effects(tmp_path):
     layer = rules(
         {
             "id": "made",
@@ -144,7 +144,7 @@ def test_values_are_named_once_for_answer_and_effects(tmp_path):
     assert json.loads(ask(bank, "/all").body) == {id: {"self": f"/made/{id}"} for id in ids}
 
 
-def test_a_value_is_named_before_it_is_used(tmp_path):
+def test_a_value_must_be_defined_before_it_is_used(tmp_path):
     spec = {"match": {"path": "/a"}, "respond": {"body": "{{ let.b }}"}}
     (problem,) = problems(tmp_path, rules({"id": "a", "let": {"b": "{{ let.c }}", "c": 1}, **spec}))
     assert (problem.code, problem.text) == ("expression", "unknown name let.c")
@@ -152,7 +152,7 @@ def test_a_value_is_named_before_it_is_used(tmp_path):
     assert problem.text == "unknown name let.b"
 
 
-def test_an_operations_values_are_there_for_what_it_answers_to_a_rules_handler(tmp_path):
+def test_values_of_an_operation_are_available_when_a_rule_adds_a_handler(tmp_path):
     error = {"status": 404, "code": "C", "text": "t"}
     operation = {
         "id": "a",
@@ -192,7 +192,7 @@ def test_a_mistake_in_the_condition_of_an_effect_has_its_place():
     assert effect(when="qurey.a", delete="state.notes['a']")[1] == [("when",)]
 
 
-def test_the_schema_of_an_answer_may_be_named_by_a_path_parameter(tmp_path):
+def test_the_schema_of_an_answer_can_depend_on_a_path_parameter(tmp_path):
     operation = {
         "id": "a",
         "method": "GET",
@@ -205,4 +205,4 @@ def test_the_schema_of_an_answer_may_be_named_by_a_path_parameter(tmp_path):
     assert json.loads(ask(bank, "/v1/both/status").body) == {"psuMessage": None}
     wrong = {**operation, "answers": {"200": "authorisations-{kind}"}}
     texts = [problem.text for problem in problems(tmp_path / "other", bank={**BANK, "operations": [wrong]})]
-    assert any("there is no schema 'authorisations-list'; did you mean 'authorisation-list'?" in one for one in texts)
+    assert any("unknown schema 'authorisations-list'; did you mean 'authorisation-list'?" in one for one in texts)

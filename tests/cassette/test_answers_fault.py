@@ -14,12 +14,12 @@ def test_durations(written, seconds):
 
 
 @pytest.mark.parametrize("written", ["", "5", "ms", "-1s", "1 s", "1h", "1,5s", "1e3s", ".5s", "1s\n"])
-def test_durations_that_are_none(written):
+def test_invalid_durations(written):
     with pytest.raises(ValueError, match="duration"):
         parse_delay(written)
 
 
-def test_log_normal_delays_lie_round_their_median():
+def test_log_normal_delays_are_distributed_around_their_median():
     delay = parse_delay({"lognormal": {"median": "200ms", "sigma": Decimal("0.4")}})
     drawn = [delay.seconds() for _ in range(4000)]
     assert len(set(drawn)) > 3900
@@ -28,5 +28,5 @@ def test_log_normal_delays_lie_round_their_median():
 
 
 @pytest.mark.parametrize(("middle", "sigma", "seconds"), [("200ms", 0, 0.2), ("0ms", 1, 0.0)])
-def test_without_spread(middle, sigma, seconds):
+def test_delays_without_spread(middle, sigma, seconds):
     assert parse_delay({"lognormal": {"median": middle, "sigma": sigma}}).seconds() == pytest.approx(seconds)

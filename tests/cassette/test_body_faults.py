@@ -1,4 +1,4 @@
-"""Answers whose content is not what the interface says."""
+"""Answers whose content violates the interface."""
 
 import json
 
@@ -25,7 +25,7 @@ def content(fault: str) -> object:
     return json.loads(changed.body)
 
 
-def test_every_object_has_a_member_more_and_containers_of_links_a_link() -> None:
+def test_every_object_gets_an_extra_member_and_links_get_an_extra_link() -> None:
     more = {"number": 1, "texts": ["one"]}
     link = {"href": "/v1/unknown"}
 
@@ -42,19 +42,19 @@ def test_every_object_has_a_member_more_and_containers_of_links_a_link() -> None
     }
 
 
-def test_lists_are_empty() -> None:
+def test_lists_become_empty() -> None:
     assert content("empty-lists") == {**LIST, "accounts": []}
 
 
-def test_the_next_page_is_missing() -> None:
+def test_the_next_page_is_removed() -> None:
     assert content("no-next-page") == {**LIST, "_links": {"self": {"href": "/1"}}}
 
 
-def test_the_shape_is_another() -> None:
+def test_the_body_has_another_type() -> None:
     assert content("wrong-shape") == [LIST]
 
 
-def test_half_of_the_json_is_there() -> None:
+def test_the_body_is_half_of_the_json() -> None:
     whole = answer("half-json")
     changed = corrupt(whole)
 
@@ -64,7 +64,7 @@ def test_half_of_the_json_is_there() -> None:
         json.loads(changed.body)
 
 
-def test_a_page_is_said_to_be_one() -> None:
+def test_an_html_page_has_its_content_type() -> None:
     changed = corrupt(answer("html"))
 
     assert changed
@@ -75,11 +75,11 @@ def test_a_page_is_said_to_be_one() -> None:
 @pytest.mark.parametrize(
     ("fault", "body"), [("empty-lists", {"a": []}), ("no-next-page", {"next": 1}), ("empty-lists", {"a": 1})]
 )
-def test_what_is_not_there_cannot_change(fault: str, body: object) -> None:
+def test_missing_content_is_not_changed(fault: str, body: object) -> None:
     assert corrupt(answer(fault, body)) is None
 
 
-def test_other_content_and_other_faults_stay() -> None:
+def test_other_content_and_other_faults_are_not_changed() -> None:
     assert corrupt(Response(204, (), b"", "half-json")) is None
     assert corrupt(Response(200, (("Content-Type", "text/plain"),), b"[1]", "empty-lists")) is None
     assert corrupt(Response(200, _JSON, b"not json", "empty-lists")) is None

@@ -1,4 +1,4 @@
-"""One request, taken apart."""
+"""One parsed request."""
 
 import json
 from decimal import Decimal
@@ -31,7 +31,7 @@ def call(target: str = "/", body: bytes = b"") -> Call:
         (b'{"a": 1, "a": 2}', {"a": 2}),
     ],
 )
-def test_json(text: bytes, value: Any) -> None:
+def test_valid_json(text: bytes, value: Any) -> None:
     parsed = parse_json(text, [])
 
     assert parsed == value
@@ -48,13 +48,13 @@ def test_json(text: bytes, value: Any) -> None:
         (b'{"a": "\\u003a", "a" : {}}', ["a"]),
     ],
 )
-def test_colons_in_texts_are_no_members(text: bytes, twice: list[str]) -> None:
+def test_colons_in_strings_are_not_members(text: bytes, twice: list[str]) -> None:
     warnings: list[str] = []
     assert parse_json(text, warnings) == json.loads(text)
     assert [warning.split("'")[1] for warning in warnings] == twice
 
 
-def test_a_member_that_is_sent_twice_is_warned_of() -> None:
+def test_a_duplicate_member_causes_a_warning() -> None:
     warnings: list[str] = []
     parse_json(b'{"a": {"b": 1, "c": 1, "b": 2, "b": 3}}', warnings)
 
@@ -64,7 +64,7 @@ def test_a_member_that_is_sent_twice_is_warned_of() -> None:
 @pytest.mark.parametrize(
     "text", [b"", b"{", b"NaN", b"-Infinity", b"1e999", b"\xff", b"'a'", b"[" * 100_000, b"9" * 5000, b'{"a" 1}']
 )
-def test_what_is_no_json(text: bytes) -> None:
+def test_invalid_json(text: bytes) -> None:
     with pytest.raises(BankError) as error:
         parse_json(text, [])
 
@@ -83,14 +83,14 @@ def test_depth(opening: bytes, closing: bytes) -> None:
         parse_json(nested(MAX_DEPTH + 1), [])
 
 
-def test_a_body_that_is_missing_is_null_to_expressions() -> None:
+def test_a_missing_body_is_null_in_expressions() -> None:
     assert call().scope()["body"] is None
     assert call(body=b"{").scope()["body"] is None
     with pytest.raises(BankError):
         _ = call(body=b"{").body
 
 
-def test_the_first_of_several_values() -> None:
+def test_the_first_of_several_values_is_used() -> None:
     assert call("/v1/x/?a=1&a=2&b=&c=%20").query == {"a": "1", "b": "", "c": " "}
     assert call("/v1/a%2Fb/").segments == ("v1", "a/b")
     assert call("/v1/x/").self_path == "/v1/x"

@@ -1,4 +1,4 @@
-"""What a client certificate says, in matchers and in expressions."""
+"""The content of a client certificate, in matchers and in expressions."""
 
 import asyncio
 from pathlib import Path
@@ -37,20 +37,20 @@ def answer_of(tmp_path: Path):
     return ask
 
 
-def test_a_rule_asks_for_a_role(answer_of) -> None:
+def test_a_rule_can_match_a_role(answer_of) -> None:
     pisp, aisp = der(issued(roles=("PISP", "PIISP"))), der(issued(roles=("AISP",)))
 
     assert answer_of("/tpp", pisp) == (200, b'{"name":"My TPP","roles":["PISP","PIISP"],"kind":"QWAC"}')
     assert answer_of("/tpp", aisp) == (200, b'{"name":"My TPP"}')
 
 
-def test_without_one_there_is_nothing_to_match(answer_of) -> None:
+def test_without_a_certificate_nothing_matches(answer_of) -> None:
     assert answer_of("/tpp") == (200, b'{"name":null}')
     assert answer_of("/tpp", b"no certificate") == (200, b'{"name":null}')
     assert answer_of("/one")[0] == 404
 
 
-def test_answers_to_one_client_are_not_kept_for_another(answer_of) -> None:
+def test_answers_to_one_client_are_not_cached_for_another(answer_of) -> None:
     one, other = der(issued()), der(issued(organisation_identifier="PSDAT-FMA-9"))
 
     assert [answer_of("/one", one)[0] for _ in range(3)] == [200, 200, 200]

@@ -1,4 +1,4 @@
-"""What a request brings beside its body: a form, a token, JSON Web Tokens, headers however they are written."""
+"""Forms, tokens, JSON Web Tokens, and names of headers in requests."""
 
 import asyncio
 import json
@@ -27,13 +27,17 @@ TOKENS = {
 
 
 def served(directory: Path, value: Any) -> Engine:
-    """A bank that answers with a value."""
+    """Return a bank that answers with this value."""
     operation = {"id": "all", "method": "POST", "path": "/v1/all", "respond": {"body": {"is": value}}}
     read, problems = check(directory, bank={**BANK, "operations": [operation]})
     assert read is not None
     assert not problems, "\n".join(map(str, problems))
     data = TestData({"clients": {"anna": CLIENT}, "tokens": TOKENS}, ())
-    return Engine(Parts(Banks(Bank(read, SCHEMAS)), MemoryStore(), data, limits=limits()))
+    return Engine(Parts(Banks(Bank(read, SCHEMAS)), MemoryStore(), data, limits=limits(), sign=sign))
+
+
+def sign(claims: Mapping[str, Any], header: Mapping[str, Any]) -> str:
+    return json.dumps([claims, header])
 
 
 def answer(directory: Path, value: Any, body: bytes = b"", target: str = "/v1/all", **headers: str) -> Any:
@@ -58,11 +62,11 @@ JSON = {"Content_Type": "application/json"}
         ({}, b"", None),
     ],
 )
-def test_a_form(tmp_path: Path, headers: Mapping[str, str], body: bytes, expected: Any) -> None:
+def test_form_members_are_read(tmp_path: Path, headers: Mapping[str, str], body: bytes, expected: Any) -> None:
     assert answer(tmp_path, "{{ form }}", body, **headers) == expected
 
 
-def test_a_form_has_members_in_larger_expressions(tmp_path: Path) -> None:
+def test_form_members_in_larger_expressions(tmp_path: Path) -> None:
     assert answer(tmp_path, "{{ form.a ~ '-' ~ form['b'] }}", b"a=1&b=2", **FORM) == "1-2"
     assert answer(tmp_path, "{{ 'yes' if form is none and not form.a }}", b"{}", **JSON) == "yes"
 
@@ -87,11 +91,11 @@ def test_the_token_of_a_request(tmp_path: Path, authorization: str, expected: An
     )
 
 
-def test_a_token_that_says_no_end_has_none(tmp_path: Path) -> None:
+def test_a_token_without_an_expiry_has_no_member_for_it(tmp_path: Path) -> None:
     assert answer(tmp_path, "{{ token }}", Authorization="Bearer endless") == {"client": "anna"}
 
 
-def test_a_request_without_a_token_presents_none(tmp_path: Path) -> None:
+def test_a_request_without_a_token_has_none(tmp_path: Path) -> None:
     assert answer(tmp_path, "{{ token }}") is None
 
 
@@ -104,7 +108,7 @@ def test_a_request_without_a_token_presents_none(tmp_path: Path) -> None:
         "{{ headers.Who if headers.WHO == 'me' }}",
     ],
 )
-def test_names_of_headers_are_written_in_any_case(tmp_path: Path, value: str) -> None:
+def test_names_of_headers_can_have_any_case(tmp_path: Path, value: str) -> None:
     assert answer(tmp_path, value, Consent_ID="c", Who="me") in ("c", "me")
 
 
@@ -112,7 +116,7 @@ def signed(claims: Mapping[str, Any], key: Any = KEY, algorithm: str = "ES256", 
     return jws.serialize_compact({"alg": algorithm, "kid": "k1", **header}, json.dumps(claims), key, [algorithm])
 
 
-def test_a_request_object_is_read_and_checked(tmp_path: Path) -> None:
+def test_a_request_object_is_read_and_verified(tmp_path: Path) -> None:
     text = signed({"iss": "anna", "intent": {"id": "c-1"}, "max_age": 1.5})
     value = [
         "{{ jwt(query.request).claims.intent.id }}",
@@ -129,14 +133,28 @@ def test_a_request_object_is_read_and_checked(tmp_path: Path) -> None:
     assert answer(tmp_path, value, target=f"/v1/all?request={forged}")[3] is False
 
 
-def test_the_clock_has_seconds_to_compare_claims_with(tmp_path: Path) -> None:
+def test_the_clock_has_seconds_for_comparison_with_claims(tmp_path: Path) -> None:
     text = signed({"exp": 32503680000, "nbf": 1000})
     value = "{{ jwt(query.t).claims.nbf < clock.seconds < jwt(query.t).claims.exp }}"
     assert answer(tmp_path, value, target=f"/v1/all?t={text}") is True
 
 
-def test_signatures_are_paid_for(tmp_path: Path) -> None:
+def test_verification_of_signatures_is_charged(tmp_path: Path) -> None:
     value = {"each": "{{ body }}", "give": "{{ verifies(entry, state.clients.anna.jwks) }}"}
     body = json.dumps([signed({})] * 60).encode()
     response = asyncio.run(served(tmp_path, value).answer(Request("POST", "/v1/all", Headers([]), body)))
     assert (response.status, b"internal" in response.body) == (500, True)
+
+
+def test_claims_are_signed_with_the_key_of_the_bank(tmp_path: Path) -> None:
+    value = ["{{ signed({'iss': 'bank'}, {'typ': 'JWT'}) }}", "{{ signed({}, none) }}", "{{ signed('a', {}) }}"]
+    assert answer(tmp_path, value) == ['[{"iss": "bank"}, {"typ": "JWT"}]', "[{}, {}]", None]
+
+
+def test_signing_is_charged(tmp_path: Path) -> None:
+    value = {"each": "{{ body }}", "give": "{{ signed({'n': entry}, {}) }}"}
+    statuses = []
+    for count in (50, 120):
+        request = Request("POST", "/v1/all", Headers([]), json.dumps([*range(count)]).encode())
+        statuses.append(asyncio.run(served(tmp_path, value).answer(request)).status)
+    assert statuses == [200, 500]

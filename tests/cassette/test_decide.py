@@ -1,4 +1,4 @@
-"""One decision for whoever answers a request: which rule or operation, and why not."""
+"""The decision which rule or operation answers a request, and why not another."""
 
 from dataclasses import replace
 from typing import Any
@@ -69,7 +69,7 @@ def decided(bank: Bank, one: Call) -> Decision:
         ("GET", "/p/yes", "", "rule", "parameter"),
     ],
 )
-def test_who_decides(bank: Bank, method: str, target: str, headers: str, kind: str, id: str) -> None:
+def test_the_deciding_rule_or_operation(bank: Bank, method: str, target: str, headers: str, kind: str, id: str) -> None:
     decision = decided(bank, call(method, target, *headers))
     by = decision.rule or decision.operation
 
@@ -88,7 +88,7 @@ def test_who_decides(bank: Bank, method: str, target: str, headers: str, kind: s
         ("DELETE", "/v1/things", "method-not-offered"),
     ],
 )
-def test_nobody_answers(bank: Bank, method: str, target: str, error: str) -> None:
+def test_no_rule_or_operation_answers(bank: Bank, method: str, target: str, error: str) -> None:
     decision = decided(bank, call(method, target))
 
     assert (decision.kind, decision.rule, decision.operation) == ("nothing", None, None)
@@ -96,20 +96,24 @@ def test_nobody_answers(bank: Bank, method: str, target: str, error: str) -> Non
     assert decision.error.name == error
 
 
-def test_methods_that_are_offered_are_named_once(bank: Bank) -> None:
+def test_offered_methods_are_listed_once(bank: Bank) -> None:
     error = decided(bank, call("DELETE", "/v1/things")).error
     assert isinstance(error, BankError)
     assert error.values["allow"] == "GET, POST"
 
 
-def test_a_path_of_the_sandbox_says_where_it_is_or_that_there_is_no_such_page(bank: Bank) -> None:
-    for door, hint in (("proxy", "past the proxy"), ("tls", "past the proxy"), ("direct", "no such page")):
+def test_an_unknown_path_of_the_sandbox_gets_a_hint(bank: Bank) -> None:
+    for door, hint in (
+        ("proxy", "without the proxy"),
+        ("tls", "without the proxy"),
+        ("direct", "does not have this page"),
+    ):
         error = decided(bank, call("GET", "/_sandbox/state", door=door)).error
         assert isinstance(error, BankError)
         assert hint in error.values["hint"], door
 
 
-def test_the_call_has_the_parameters_of_who_answers(bank: Bank) -> None:
+def test_the_call_has_the_path_parameters_of_the_matched_rule_or_operation(bank: Bank) -> None:
     by_operation, by_rule = call("GET", "/v1/things/7"), call("GET", "/p/yes")
     decided(bank, by_operation)
     decided(bank, by_rule)
@@ -121,11 +125,11 @@ def test_the_call_has_the_parameters_of_who_answers(bank: Bank) -> None:
 @pytest.mark.parametrize(
     ("target", "left"), [("/nowhere", True), ("/x", False), ("/strict", False), ("/v1/things", False)]
 )
-def test_what_nothing_fits_is_left_to_the_real_bank(bank: Bank, target: str, left: bool) -> None:
+def test_unmatched_requests_are_left_to_the_real_bank(bank: Bank, target: str, left: bool) -> None:
     assert decided(bank, call("GET", target)).is_left_to_bank == left
 
 
-def test_a_rule_may_leave_it_to_the_real_bank(bank: Bank) -> None:
+def test_a_rule_can_leave_requests_to_the_real_bank(bank: Bank) -> None:
     decision = decided(bank, call("GET", "/x"))
     assert decision.rule
     leaving = replace(decision.rule, behaviour=replace(decision.rule.behaviour, bank=True))
@@ -134,7 +138,7 @@ def test_a_rule_may_leave_it_to_the_real_bank(bank: Bank) -> None:
     assert not structs.replace(decision, rule=leaving, kind="requirement").is_left_to_bank
 
 
-def test_who_is_silent_answers_nothing_but_for_rules_that_name_it(bank: Bank) -> None:
+def test_silent_entries_answer_only_rules_that_name_them(bank: Bank) -> None:
     silent = frozenset({"list", "weak"})
     for target in ("/v1/things", "/x", "/nowhere"):
         sent = call("GET", target, "A")

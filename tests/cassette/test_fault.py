@@ -1,11 +1,11 @@
-"""Faults on demand: what can be wished for, and what is wrong with a wish."""
+"""Faults on demand, and mistakes in requests for them."""
 
 import pytest
 
 from xs2a_sandbox.cassette.fault import compile_fault, prefer
 
 
-def test_a_header_says_several_things() -> None:
+def test_a_header_can_contain_several_members() -> None:
     fault = prefer(" status=503 ; delay=2s,fault = truncate ")
 
     assert fault.answering
@@ -17,7 +17,7 @@ def test_a_header_says_several_things() -> None:
 
 
 @pytest.mark.parametrize("text", ["status=503, after=true", "error=busy, after=true, retry_after=2"])
-def test_an_answer_may_stand_in_place_of_that_of_what_was_done(text: str) -> None:
+def test_an_answer_can_replace_that_of_an_executed_request(text: str) -> None:
     fault = prefer(text)
 
     assert fault.answering is None
@@ -27,7 +27,7 @@ def test_an_answer_may_stand_in_place_of_that_of_what_was_done(text: str) -> Non
 
 
 @pytest.mark.parametrize(("text", "header"), [("retry_after=2", "2"), ("error=busy, retry_after=none", None)])
-def test_it_says_how_long_to_wait(text: str, header: str | None) -> None:
+def test_the_waiting_time_is_set(text: str, header: str | None) -> None:
     fault = prefer(text)
 
     assert fault.amending
@@ -35,7 +35,7 @@ def test_it_says_how_long_to_wait(text: str, header: str | None) -> None:
     assert fault.amending.behaviour.amend.headers == (("Retry-After", header),)
 
 
-def test_what_a_request_relies_on_expires() -> None:
+def test_a_fault_can_expire_a_consent_or_token() -> None:
     assert prefer("expires=token").expires == "token"
     assert prefer("expires=consent, after=true").after
 
@@ -43,7 +43,7 @@ def test_what_a_request_relies_on_expires() -> None:
 @pytest.mark.parametrize(
     "text", ["delay=2s", "fault=reset, after=true", "fault=truncate", "delay=1s,fault=drop,after=true"]
 )
-def test_what_needs_the_banks_own_answer_amends_it(text: str) -> None:
+def test_faults_that_need_the_banks_answer_amend_it(text: str) -> None:
     fault = prefer(text)
 
     assert fault.answering is None
@@ -51,7 +51,7 @@ def test_what_needs_the_banks_own_answer_amends_it(text: str) -> None:
     assert fault.amending.behaviour.amend
 
 
-def test_a_rule_of_the_bank_may_come_late() -> None:
+def test_a_rule_of_the_bank_can_be_delayed() -> None:
     fault = prefer("rule=outage, delay=1s")
 
     assert (fault.rule, fault.answering) == ("outage", None)
@@ -62,35 +62,35 @@ def test_a_rule_of_the_bank_may_come_late() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "it must be like status=503"),
-        ("status", "it must be like status=503"),
-        ("status=503,", "it must be like status=503"),
-        ("status=503, status=504", "status is given twice"),
-        ("stauts=503", "there is no 'stauts'; did you mean status?"),
-        ("colour=blue", "it knows status, error, rule, retry_after, delay, fault, expires, after"),
-        ("status=503, error=busy", "status and error exclude each other"),
+        ("", "it must look like status=503"),
+        ("status", "it must look like status=503"),
+        ("status=503,", "it must look like status=503"),
+        ("status=503, status=504", "status can be given only once"),
+        ("stauts=503", "unknown member 'stauts' in the fault; did you mean status?"),
+        ("colour=blue", "the members are status, error, rule, retry_after, delay, fault, expires, after"),
+        ("status=503, error=busy", "status and error cannot be combined"),
         ("status=abc", "'abc' is not a status"),
         ("status=99", "must be at least 200, not 99"),
         ("status=600", "600"),
         ("delay=1y", "a duration such as 250ms"),
         ("delay=100h", "duration such as"),
         ("fault=resett", "did you mean reset?"),
-        ("after=true", "it names no fault"),
+        ("after=true", "it contains no fault"),
         ("delay=2s, after=true", "after needs a status, an error, a fault or expires"),
         ("rule=outage, after=true", "after needs a status"),
         ("expires=card", "expires must be one of consent, token"),
-        ("retry_after=soon", "retry_after must be whole seconds"),
-        ("status=429, retry_after=999999", "retry_after must be whole seconds"),
+        ("retry_after=soon", "retry_after must be a whole number of seconds"),
+        ("status=429, retry_after=999999", "retry_after must be a whole number of seconds"),
         ("fault=reset, after=yes", "after must be true or false"),
-        ("error=" + "x" * 600, "it must be like"),
+        ("error=" + "x" * 600, "it must look like"),
     ],
 )
-def test_a_mistake_is_told(text: str, told: str) -> None:
+def test_mistakes_are_reported(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         prefer(text)
 
 
 @pytest.mark.parametrize("wish", [{"error": 1}, {"rule": []}, {"status": "503"}, {"delay": 5}, {"fault": None}, {}])
-def test_what_is_of_the_wrong_kind_is_told(wish: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"must be|not a status|names no fault"):
+def test_values_of_the_wrong_type_are_reported(wish: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"must be|not a status|contains no fault"):
         compile_fault("fault-1", wish)

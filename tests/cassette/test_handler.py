@@ -1,4 +1,4 @@
-"""What `with` says to a handler, and what a path has to have for it, checked when cassettes are loaded."""
+"""Options of handlers in `with`, and the required parameters of paths, checked when cassettes are loaded."""
 
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
             "{path: '/mine/{basketID}'}",
             [
                 "7:14 missing-input: the handler baskets.read needs the input basket, and this path does not have "
-                "the path parameter basketId: say under `input` where requests have it"
+                "the path parameter basketId: specify under `input` where requests contain it"
             ],
         ),
         (
@@ -72,10 +72,10 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
             "{path: '/mine/{paymentId}'}",
             [
                 "7:14 missing-input: the handler payments.read needs the input product, and this path does not have "
-                "the path parameter product: say under `input` where requests have it"
+                "the path parameter product: specify under `input` where requests contain it"
             ],
         ),
-        # A rule may say for its own calls what the section `authorisation` says for all.
+        # For its own calls a rule can override the section `authorisation`.
         (
             "authorisations.start",
             "with: {family: consent, sca: embedded}",
@@ -91,11 +91,13 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
         ),
     ],
 )
-def test_what_a_handler_could_not_do(tmp_path: Path, handler: str, rest: str, match: str, expected: list[str]) -> None:
+def test_impossible_options_are_reported(
+    tmp_path: Path, handler: str, rest: str, match: str, expected: list[str]
+) -> None:
     assert problems(tmp_path, handler, rest, match) == expected
 
 
-def test_an_operation_leaves_its_approaches_to_the_section(tmp_path: Path) -> None:
+def test_an_operation_cannot_set_its_own_approach(tmp_path: Path) -> None:
     text = """
     operations:
       - id: start-mine
@@ -108,11 +110,11 @@ def test_an_operation_leaves_its_approaches_to_the_section(tmp_path: Path) -> No
     _, mistakes = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, NAMED)
 
     (problem,) = [p for p in mistakes if p.code == "unknown-key"]
-    assert problem.text == "an operation cannot set sca: set it for all of them, in the section authorisation"
+    assert problem.text == "a single operation cannot set sca: set it for all operations, in the section authorisation"
     assert problem.line == 9
 
 
-def test_options_change_what_is_read_and_raised() -> None:
+def test_options_determine_what_is_read_and_raised() -> None:
     @handler(
         "mine.do",
         reads="where.kind headers.psu-id",
@@ -139,7 +141,7 @@ def test_options_change_what_is_read_and_raised() -> None:
     assert do.with_options({"page": 5}).reads == {kind, psu, RequestPart("query", "page")}
 
 
-def test_an_option_that_nobody_says_has_its_default() -> None:
+def test_a_missing_option_has_its_default() -> None:
     @handler("mine.do", options={"many": Option("M.", {"type": "boolean"}, default=True, deeds=deeds("", "a"))})
     def do(call: Any) -> dict[str, Any]:
         """Does it."""
@@ -151,6 +153,6 @@ def test_an_option_that_nobody_says_has_its_default() -> None:
 
 
 @pytest.mark.parametrize("own", NAMED.values(), ids=NAMED.keys())
-def test_defaults_are_what_the_option_takes(own: Handler) -> None:
+def test_defaults_have_the_type_of_the_option(own: Handler) -> None:
     for name, value in own.defaults.items():
         assert list(Schema(name, own.options[name].schema, lambda uri: {}).complaints(value)) == []

@@ -34,7 +34,7 @@ RULES = st.tuples(
 
 
 def fits(matcher, value):
-    """The design's words, as plainly as they can be written."""
+    """The rules of precedence in the design, implemented as simply as possible."""
     if isinstance(matcher, str):
         return value == matcher
     ((operator, operand),) = matcher.items()
@@ -50,7 +50,7 @@ def strength(matcher):
 
 
 @given(st.lists(RULES, max_size=6), st.randoms(use_true_random=False))
-def test_the_rule_that_answers_is_the_strongest_that_fits_whatever_the_order_of_files(specs, random):
+def test_the_strongest_matching_rule_answers_regardless_of_the_order_of_files(specs, random):
     written = [
         {"id": f"r{i}", "priority": priority, "match": {"operation": "list", part: match}, "respond": {"body": i}}
         for i, (_, priority, match, part) in enumerate(specs)
@@ -80,14 +80,14 @@ def test_the_rule_that_answers_is_the_strongest_that_fits_whatever_the_order_of_
             assert answered in winners
             assert answered not in unreachable
             if "ambiguous" not in codes:
-                assert len(winners) == 1, "lint accepted rules that are in each other's way"
+                assert len(winners) == 1, "lint accepted rules that conflict"
 
 
 def separate(count):
     return rules(*({"id": f"r{i}", "match": {"operation": "one", "where": {"thing": f"t{i}"}}} for i in range(count)))
 
 
-def test_two_thousand_rules_behave_as_twenty(tmp_path):
+def test_two_thousand_rules_behave_like_twenty(tmp_path):
     few, lots = engine(tmp_path / "few", separate(20)), engine(tmp_path / "lots", separate(2000))
     for bank in (few, lots):
         assert rule_of(ask(bank, "/v1/things/t19")) == "r19"
@@ -103,7 +103,7 @@ def test_two_thousand_rules_behave_as_twenty(tmp_path):
     assert candidates(lots, "none") == []
 
 
-def test_two_thousand_rules_of_different_paths_are_read_quickly(tmp_path):
+def test_two_thousand_rules_with_different_paths_are_read_quickly(tmp_path):
     specs = [{"id": f"r{i}", "match": {"path": f"/other/p{i}"}} for i in range(2000)]
     started = time.perf_counter()
     bank = engine(tmp_path, rules(*specs))
@@ -153,7 +153,7 @@ def test_keys_repeated_hundreds_of_times_are_looked_up_quickly(tmp_path):
         ("/v1/extra", "inside"),
     ],
 )
-def test_where_a_path_begins(tmp_path, target, answered):
+def test_paths_can_have_a_prefix(tmp_path, target, answered):
     own = rules(
         {"id": "own", "match": {"path": "/oauth/token"}},
         {"id": "tail", "match": {"path": "/files/{rest*}"}},
@@ -188,7 +188,7 @@ rules:
         ("/a/v1/group/v1/things", "list"),
     ],
 )
-def test_a_path_with_segments_before_the_interface_is_matched_whole_and_first(tmp_path, target, answered):
+def test_a_path_that_includes_the_prefix_is_matched_as_a_whole_first(tmp_path, target, answered):
     sandbox = engine(tmp_path, {"whole.yaml": WHOLE})
     assert json.loads(ask(sandbox, target, headers=[("a", "b")]).body) == answered
 
@@ -204,7 +204,7 @@ def test_a_path_with_segments_before_the_interface_is_matched_whole_and_first(tm
         ("/v1/y/b%2Fc", "both", "b/c"),
     ],
 )
-def test_literal_wins_over_parameter_from_left_to_right(tmp_path, target, answered, product):
+def test_literals_take_precedence_over_parameters_from_left_to_right(tmp_path, target, answered, product):
     say = {"body": "{{ path.p }}"}
     own = rules(
         {"id": "rest", "match": {"path": "/v1/{p*}"}, "respond": say},
@@ -228,19 +228,19 @@ def test_methods_and_405(tmp_path):
     assert rule_of(ask(bank, "/v1/things", "POST")) == "make"
 
 
-def test_an_operation_of_a_later_layer_wins_on_the_same_path(tmp_path):
+def test_an_operation_of_a_later_layer_takes_precedence_on_the_same_path(tmp_path):
     own = {"id": "mine", "method": "GET", "path": "/v1/things", "respond": {"body": "mine"}}
     assert rule_of(ask(engine(tmp_path, {"o.yaml": {"cassette": 1, "operations": [own]}}))) == "mine"
 
 
-def test_long_paths_are_found_and_not_kept(tmp_path):
+def test_long_paths_are_found_and_not_cached(tmp_path):
     index = Index(engine(tmp_path, rules({"id": "r", "match": {"path": "/v1/{a}/{b}/{c*}"}})).interface)
     for long in (("v1", "x" * 2000, "y", "z"), ("v1", "x", "y", *[""] * 2000)):
         assert index.find("GET", long).rules
     assert index._find_again.cache_info().currsize == 0
 
 
-def test_an_index_that_nobody_needs_is_gone_without_a_collector(tmp_path):
+def test_an_unused_index_is_released_without_garbage_collection(tmp_path):
     index = Index(engine(tmp_path, rules({"id": "r", "match": {"path": "/v1/a"}})).interface)
     assert index.find("GET", ("v1", "a")).rules
     paths = weakref.ref(index._paths)

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.generate.openapi import text_schema
 
 from xs2a_sandbox.cassette.evaluation.values import canonical
 from xs2a_sandbox.cassette.matchers import (
@@ -20,7 +21,6 @@ from xs2a_sandbox.cassette.matchers import (
     sample,
 )
 from xs2a_sandbox.cassette.reader import cassette_schema
-from xs2a_sandbox.documentation.openapi import text_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +34,7 @@ JSON_SCALARS = st.one_of(
 
 
 def no_schema(name):
-    raise AssertionError(f"the schema {name} is looked for")
+    raise AssertionError(f"looked up the schema {name}")
 
 
 def fits(matcher, *values, text=False):
@@ -93,7 +93,7 @@ def fits(matcher, *values, text=False):
         ({"absent": False}, "", True),
     ],
 )
-def test_text_of_a_header_query_or_path(matcher, text, expected):
+def test_text_matchers_for_headers_query_and_path(matcher, text, expected):
     assert fits(matcher, text, text=True) is expected
 
 
@@ -130,7 +130,7 @@ def test_text_of_a_header_query_or_path(matcher, text, expected):
         ({"exists": True}, None, True),
     ],
 )
-def test_values_of_a_body(matcher, value, expected):
+def test_matchers_for_values_in_a_body(matcher, value, expected):
     assert fits(matcher, value) is expected
 
 
@@ -153,7 +153,7 @@ def test_values_of_a_body(matcher, value, expected):
     ],
 )
 @pytest.mark.parametrize("text", [True, False])
-def test_what_is_absent(matcher, expected, text):
+def test_absent_values(matcher, expected, text):
     assert fits(matcher, text=text) is expected
 
 
@@ -170,20 +170,20 @@ def test_what_is_absent(matcher, expected, text):
         ({"not": "b"}, False),
     ],
 )
-def test_a_repeated_key_fits_if_any_of_its_values_does(matcher, expected):
+def test_a_repeated_key_matches_if_any_value_matches(matcher, expected):
     assert fits(matcher, "a", "b", text=True) is expected
 
 
 @pytest.mark.parametrize(
     ("matcher", "value"), [({"regex": "^(a+)+$"}, "a" * 50_000 + "b"), ({"glob": "*a" * 30 + "b"}, "a" * 3_000)]
 )
-def test_no_pattern_takes_more_than_linear_time(matcher, value):
+def test_patterns_take_linear_time(matcher, value):
     started = time.perf_counter()
     assert fits(matcher, value) is False
     assert time.perf_counter() - started < 1
 
 
-def test_half_a_surrogate_pair_is_text_that_does_not_fit():
+def test_a_lone_surrogate_does_not_match():
     assert fits({"regex": "x"}, "\ud800") is False
 
 
@@ -191,14 +191,14 @@ def test_half_a_surrogate_pair_is_text_that_does_not_fit():
     "matcher",
     [{"regex": "("}, {"regex": "(?=a)"}, {"regex": "(x{1000}){1000}"}, {"gt": "soon"}, {"not": {"regex": "["}}],
 )
-def test_matchers_that_are_none(matcher):
+def test_invalid_matchers(matcher):
     with pytest.raises(ValueError, match=r"."):
         constrain(RequestPart("headers", "x"), matcher, no_schema)
 
 
 @pytest.mark.parametrize("matcher", [{"equals": {"a": 1}}, {"in": [["a"]]}])
-def test_text_is_not_compared_with_a_mapping_or_a_list(matcher):
-    with pytest.raises(ValueError, match="text"):
+def test_text_cannot_be_compared_with_a_mapping_or_a_list(matcher):
+    with pytest.raises(ValueError, match="needs a string"):
         constrain(RequestPart("query", "x"), matcher, no_schema)
     constrain(RequestPart("body", "/x"), matcher, no_schema)
 
@@ -217,12 +217,12 @@ def test_text_is_not_compared_with_a_mapping_or_a_list(matcher):
         ({"in": ["a"], "exists": True}, 5),
     ],
 )
-def test_strengths(matcher, strength):
+def test_strength_of_matchers(matcher, strength):
     assert constrain(RequestPart("body", "/x"), matcher, no_schema).strength == strength
 
 
 @given(JSON_SCALARS, st.lists(JSON_SCALARS, min_size=1, max_size=3))
-def test_in_is_any_of_equals(value, wanted):
+def test_in_equals_any_of_equals(value, wanted):
     assert fits({"in": wanted}, value) is any(fits({"equals": one}, value) for one in wanted)
     constraint = constrain(RequestPart("body", "/x"), {"in": wanted}, no_schema)
     assert fits({"in": wanted}, value) is (canonical(value) in constraint.values)
@@ -247,10 +247,10 @@ OPERAND_FITTING_OTHER = {
     "absent": (True, ..., "there"),
     "not": ("gold", "silver", "gold"),
 }
-"""An operand, a value that fits (`...` is none at all), and one that does not."""
+"""By operator: an operand, a matching value (`...` means that none is sent), and another value."""
 
 
-def test_every_operator_is_tried_here() -> None:
+def test_every_operator_is_tested() -> None:
     assert OPERAND_FITTING_OTHER.keys() == OPERATORS.keys()
 
 
@@ -261,7 +261,7 @@ def check_schema(name):
 
 @pytest.mark.parametrize("name", OPERATORS)
 class TestEveryOperator:
-    def test_fits_and_fits_not(self, name):
+    def test_operators_match_and_reject(self, name):
         operand, fitting, other = OPERAND_FITTING_OTHER[name]
         operator = OPERATORS[name]
         for part in ("body",) if operator.in_bodies_alone else ("body", "headers"):
@@ -271,14 +271,14 @@ class TestEveryOperator:
             assert constraint.strength == operator.strength > 0
             assert not (operator.looks_at_values and constraint.fits(()))
 
-    def test_what_is_sampled_may_fit(self, name):
+    def test_a_sample_matches_if_the_operator_has_one(self, name):
         operand, *_ = OPERAND_FITTING_OTHER[name]
         value = sample({name: operand})
         assert value is not None or name in ("absent", "all", "exists", "not", "schema")
         if OPERATORS[name].is_typed:
             assert constrain(RequestPart("body", "/x"), {name: operand}, check_schema).fits((value,))
 
-    def test_what_does_not_fit_is_at_most_1_away_and_what_fits_is_not(self, name):
+    def test_distance_is_at_most_1_for_other_values_and_0_for_matching_values(self, name):
         operand, fitting, other = OPERAND_FITTING_OTHER[name]
         distance = OPERATORS[name].distance
         measured = name in ("equals", "in", "prefix", "gt", "gte", "lt", "lte")
@@ -286,7 +286,7 @@ class TestEveryOperator:
         assert distance(operand, fitting) == (0, "")
         assert bool(distance(operand, other)[1]) is name.startswith(("gt", "lt"))
 
-    def test_the_schema_of_cassettes_takes_its_operand(self, name):
+    def test_the_cassette_schema_accepts_each_operand(self, name):
         operand, *_ = OPERAND_FITTING_OTHER[name]
         for kind in ("matcher",) if OPERATORS[name].in_bodies_alone else ("matcher", "textMatcher"):
             validator = jsonschema.Draft202012Validator(
@@ -295,11 +295,11 @@ class TestEveryOperator:
             assert validator.is_valid({name: operand})
             assert validator.is_valid({name: {"no": "operator"}}) is (name in ("equals", "contains"))
 
-    def test_it_is_said_in_words(self, name):
+    def test_every_operator_has_a_description(self, name):
         operand, *_ = OPERAND_FITTING_OTHER[name]
         assert in_words({name: operand})
 
-    def test_a_text_that_fits_fits_its_schema_too(self, name):
+    def test_matching_text_is_valid_for_the_schema_of_the_matcher(self, name):
         operand, fitting, other = OPERAND_FITTING_OTHER[name]
         if OPERATORS[name].in_bodies_alone or fitting is ...:
             return
@@ -311,7 +311,7 @@ class TestEveryOperator:
 
 
 @pytest.mark.parametrize(("definition", "textual"), [("matcher", False), ("textMatcher", True)])
-def test_the_schema_that_editors_read_has_the_same_operators(definition: str, textual: bool) -> None:
+def test_the_schema_for_editors_has_the_same_operators(definition: str, textual: bool) -> None:
     file = json.loads((ROOT / "schemas" / "cassette.schema.json").read_text())
     assert file["$defs"][definition]["then"]["properties"] == operands(textual=textual)
 
@@ -324,8 +324,8 @@ def test_the_schema_that_editors_read_has_the_same_operators(definition: str, te
         ({"any": [{"absent": True}, {"gt": 1, "lt": 5}]}, "absent or greater than 1 and less than 5"),
         ({"all": [{"gte": 1}, {"lte": 5}]}, "at least 1 and at most 5"),
         ({"not": {"in": ["a"]}}, "not one of a"),
-        ({"exists": True, "prefix": "a"}, "there and something that fits prefix a"),
+        ({"exists": True, "prefix": "a"}, "there and a value that matches prefix a"),
     ],
 )
-def test_words(matcher, words):
+def test_descriptions_of_matchers(matcher, words):
     assert in_words(matcher) == words

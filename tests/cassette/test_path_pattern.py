@@ -18,7 +18,7 @@ from xs2a_sandbox.cassette.path_pattern import Pattern
         "/a#b",
     ],
 )
-def test_paths_that_are_none(path):
+def test_invalid_paths(path):
     with pytest.raises(ValueError, match=r"."):
         Pattern.parse(path)
 
@@ -43,12 +43,12 @@ def test_paths_that_are_none(path):
         ("/{rest*}", "/{x}/{rest*}", True, True),
     ],
 )
-def test_overlapping_and_covering(left, right, overlap, covers):
+def test_overlap_and_coverage(left, right, overlap, covers):
     mine, theirs = Pattern.parse(left), Pattern.parse(right)
     assert mine.overlaps(theirs) is theirs.overlaps(mine) is overlap
     assert mine.covers(theirs) is covers
 
 
-def test_more_literal_ranks_higher_from_left_to_right():
+def test_paths_with_more_literals_rank_higher_from_left_to_right():
     paths = ["/a/b", "/a/{x}", "/a/{rest*}", "/{x}/b", "/{x}/{y}", "/{x}/{rest*}", "/{rest*}"]
     assert sorted(paths, key=lambda path: Pattern.parse(path).rank, reverse=True) == paths

@@ -12,12 +12,12 @@ def sequence(on_exhausted=None, **match):
     return rules({**rule, **({"on_exhausted": on_exhausted} if on_exhausted else {})})
 
 
-def test_where_a_list_is_one_of_its_values(tmp_path):
+def test_a_list_of_values_matches_each_of_them(tmp_path):
     bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "one", "where": {"thing": ["a", 5]}}}))
     assert [rule_of(ask(bank, f"/v1/things/{t}")) for t in ("a", "5", "b")] == ["r", "r", "one"]
 
 
-def test_matches_of_every_part(tmp_path):
+def test_all_parts_of_a_request_can_be_matched(tmp_path):
     match = {
         "operation": "make",
         "query": {"q": "1"},
@@ -32,25 +32,25 @@ def test_matches_of_every_part(tmp_path):
 
     assert answered() == "r"
     assert answered("/v1/things?q=2") == "make"
-    assert answered("/v1/things?q=2&q=1") == "make"  # for the matcher it would do, but the expression sees the first
+    assert answered("/v1/things?q=2&q=1") == "make"  # the expression reads the first value
     assert answered(psu="x") == "make"
     assert answered(body={"a": [5], "b": 1}) == "make"
     assert answered(body={"a": [6], "b": 2}) == "make"
     assert rule_of(ask(bank, "/v1/things?q=1", "POST", [("psu-id", "corp-1")])) == "make"
 
 
-def test_lists_of_answers_give_the_first_whose_condition_holds(tmp_path):
+def test_the_first_answer_whose_condition_is_true_is_used(tmp_path):
     answers = [{"when": "query.a == '1'", "body": 1}, {"when": "query.b < 1", "body": 2}, {"body": 3}]
     bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "list"}, "respond": answers}))
     assert [ask(bank, f"/v1/things?{q}").body for q in ("a=1", "a=2", "")] == [b"1", b"3", b"3"]
 
 
-def test_a_header_named_twice_in_different_case_is_a_mistake(tmp_path):
+def test_a_header_named_twice_in_different_case_is_reported(tmp_path):
     mistakes = problems(tmp_path, rules({"id": "r", "match": {"path": "/a", "headers": {"X-A": "1", "x-a": "2"}}}))
-    assert [(p.code, p.text) for p in mistakes] == [("duplicate-key", "the header x-a is named twice")]
+    assert [(p.code, p.text) for p in mistakes] == [("duplicate-key", "the header x-a can be listed only once")]
 
 
-def test_a_rule_answers_its_own_methods_only(tmp_path):
+def test_a_rule_matches_only_its_own_methods(tmp_path):
     bank = engine(tmp_path, rules({"id": "r", "match": {"path": "/count", "method": ["PUT", "POST"]}}))
     assert [ask(bank, "/count", method).status for method in ("GET", "PUT", "POST")] == [404, 200, 200]
 
@@ -69,7 +69,7 @@ OWN_BODY = {
 }
 
 
-def test_an_error_may_have_a_body_of_its_own(tmp_path):
+def test_an_error_can_have_its_own_body(tmp_path):
     both = rules(
         {"id": "a", "match": {"operation": "one"}, "respond": {"error": "odd", "values": {"drink": "tea"}}},
         {"id": "b", "match": {"operation": "list"}, "respond": {"error": "usual", "values": {"drink": "tea"}}},
@@ -80,7 +80,7 @@ def test_an_error_may_have_a_body_of_its_own(tmp_path):
     assert (usual.status, usual.body) == (418, b'{"error":"usual","text":"no tea"}')
 
 
-def test_an_error_has_a_status_code_and_number_for_each_operation(tmp_path):
+def test_an_error_can_have_status_code_and_number_for_each_operation(tmp_path):
     error = {
         "status": {"default": 403, "one": 400},
         "code": {"default": "A", "one": "B"},
@@ -106,7 +106,7 @@ def test_an_error_has_a_status_code_and_number_for_each_operation(tmp_path):
         ({"nulls": "fill", "schema": "error"}, {"tppMessages": [{"path": None}], "_links": None}),
     ],
 )
-def test_errors_are_said_with_or_without_nulls(tmp_path, nulls, expected):
+def test_errors_can_be_rendered_with_or_without_nulls(tmp_path, nulls, expected):
     every = {"body": {"tppMessages": [{"path": "{{ error.path }}"}]}, **nulls}
     bank = engine(tmp_path, {"errors.yaml": {"cassette": 1, "every_error": every}})
     body = json.loads(ask(bank, "/v1/nowhere").body)
@@ -122,7 +122,7 @@ def test_a_mistake_in_the_body_of_an_error_has_its_place(tmp_path):
     assert "result" in mistakes.text
 
 
-def test_a_recorded_rule_knows_its_tape(tmp_path):
+def test_a_recorded_rule_knows_its_recording(tmp_path):
     tape = {"bank": "https://bank.example", "at": "2026-11-21T10:11:12+00:00", "redacted": "1a2b3c4d"}
     layer = rules({"id": "a", "recorded": {"hash": "x"}, "match": {"path": "/a"}}, {"id": "b", "match": {"path": "/b"}})
     layer["rules.yaml"]["recorded"] = tape
@@ -143,7 +143,7 @@ def test_a_recording_that_is_not_redacted_has_no_key(tmp_path):
     "tape",
     [{}, {"bank": "x", "at": "now", "redacted": False}, {"bank": "x", "at": "2026-11-21T10:11:12Z", "redacted": True}],
 )
-def test_what_a_recording_must_say(tape, tmp_path):
+def test_required_members_of_a_recording(tape, tmp_path):
     layer = rules({"id": "a", "match": {"path": "/a"}})
     layer["rules.yaml"]["recorded"] = tape
     codes = {problem.code for problem in problems(tmp_path, layer)}

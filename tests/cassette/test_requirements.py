@@ -1,4 +1,4 @@
-"""What a request lacks is said as a bank would."""
+"""Requests without required parts get the errors of the bank."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def refusal(answer: Answer, status: int = 400) -> str:
         (f"{TRANSACTIONS}?bookingStatus=both&dateFrom=1.1.2026", {}, "dateFrom must be"),
     ],
 )
-def test_words(client: Client, target: str, headers: dict[str, str | None], words: str) -> None:
+def test_texts_of_errors(client: Client, target: str, headers: dict[str, str | None], words: str) -> None:
     assert words in refusal(client.get(target, consent=facts.consent(), headers=headers))
 
 
@@ -47,18 +47,18 @@ def test_words(client: Client, target: str, headers: dict[str, str | None], word
         "bookingStatus=booked&dateTo=2026-01-01&dateTo=",
     ],
 )
-def test_of_several_values_none_may_be_wrong(client: Client, query: str) -> None:
+def test_each_of_several_values_must_be_valid(client: Client, query: str) -> None:
     refusal(client.get(f"{TRANSACTIONS}?{query}", consent=facts.consent()))
 
 
-def test_of_several_right_values_the_first_counts(client: Client) -> None:
+def test_the_first_of_several_valid_values_is_used(client: Client) -> None:
     answer = client.get(f"{TRANSACTIONS}?bookingStatus=pending&bookingStatus=booked", consent=facts.consent())
 
     assert answer.status == 200
     assert answer.json()["transactions"]["booked"] is None
 
 
-def test_a_rule_asks_for_more_or_for_nothing(tmp_path: Any) -> None:
+def test_a_rule_can_require_more_or_nothing(tmp_path: Any) -> None:
     layers = cassette(
         tmp_path,
         """
@@ -107,12 +107,12 @@ PAIN = """
         ("text/xml", "<Document/>", 400, "NbOfTxs is missing"),
         ("text/xml", "<Document>", 400, "the body must be XML"),
         ("text/xml", "<!DOCTYPE a><Document/>", 400, "without a document type"),
-        ("text/xml", " ", 400, "a body of the type text/xml is required"),
+        ("text/xml", " ", 400, "a body with the media type text/xml is required"),
         ("application/json", "{}", 415, "Content-Type must be application/xml or text/xml, not application/json"),
-        (None, "<Document/>", 415, "none is sent"),
+        (None, "<Document/>", 415, "the request has none"),
     ],
 )  # fmt: skip
-def test_a_body_of_another_media_type(tmp_path: Any, media: str | None, body: str, status: int, words: str) -> None:
+def test_a_body_with_another_media_type(tmp_path: Any, media: str | None, body: str, status: int, words: str) -> None:
     client = Client(an_engine(layers=cassette(tmp_path, PAIN)))
 
     answer = client.post(
@@ -155,7 +155,7 @@ STEPS = """
         ({}, "t", "?page=1", 200, "", ""),
     ],
 )
-def test_requirements_are_met_one_after_the_other_each_with_its_error(
+def test_requirements_are_checked_in_order_and_have_their_own_errors(
     tmp_path: Path, headers: dict[str, str], text: str | None, query: str, status: int, code: str, said: str
 ) -> None:
     client = Client(an_engine(layers=cassette(tmp_path, STEPS)))

@@ -1,4 +1,4 @@
-"""Rules that stand in a test."""
+"""Rules that are written inside a test."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -35,11 +35,11 @@ def read(rules: Any, directory: Path = Path()) -> Cassette:
         ("[]", []),
     ],
 )
-def test_one_rule_several_or_a_cassette(rules: Any, ids: list[str]) -> None:
+def test_one_rule_several_rules_or_a_cassette(rules: Any, ids: list[str]) -> None:
     assert [rule.id for rule in read(rules).rules] == ids
 
 
-def test_values_of_a_mapping_keep_their_kinds() -> None:
+def test_values_of_a_mapping_keep_their_types() -> None:
     body = {"n": 1.5, "d": Decimal("1.10"), "t": "NO", "e": "1e5", "z": "0123", "u": "ü\x07", "x": None, "b": True}
     (rule,) = read({**RULE, "respond": {"body": body}}).rules
     told = dict(rule.behaviour.respond[0].body)
@@ -59,13 +59,13 @@ def test_values_of_a_mapping_keep_their_kinds() -> None:
         ("- x", "<rule 1>:1:3", "wrong-type"),
     ],
 )
-def test_a_mistake_has_its_line(rules: Any, place: str, code: str) -> None:
+def test_a_mistake_is_reported_with_its_line(rules: Any, place: str, code: str) -> None:
     with pytest.raises(Unreadable) as caught:
         read(rules)
     assert (place, code) in [(problem.place, problem.code) for problem in caught.value.problems]
 
 
-def test_files_are_looked_for_beside_the_test(tmp_path: Path) -> None:
+def test_files_are_searched_next_to_the_test(tmp_path: Path) -> None:
     (tmp_path / "body.pdf").write_bytes(b"%PDF")
     (rule,) = read({**RULE, "respond": {"file": "body.pdf"}}, tmp_path).rules
     assert rule.behaviour.respond[0].content == b"%PDF"

@@ -1,4 +1,4 @@
-"""What a request is about, by what the interface says of its things."""
+"""Things that a request refers to, found by the definitions of the interface."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ INDEX = Index(bundled_engine().interface)
         ("end basket", False, {"basket"}),
     ],
 )
-def test_an_act(text: str, reads: bool, about: set[str]) -> None:
+def test_acts_are_parsed(text: str, reads: bool, about: set[str]) -> None:
     act = Act.parse(text)
     assert (str(act), act.reads, act.about) == (text, reads, about)
 
@@ -57,7 +57,7 @@ def test_ids_are_found_in_every_part_of_a_request() -> None:
         ("GET", "/nowhere", None, "h"),
     ],
 )
-def test_a_consent_that_only_opens_something_is_told_apart(
+def test_a_consent_that_is_only_used_is_distinguished(
     method: str, target: str, about: str | None, used: str | None
 ) -> None:
     lookup = INDEX.find(method, split_target(target).segments)
@@ -68,12 +68,12 @@ def test_a_consent_that_only_opens_something_is_told_apart(
     assert things.find_used_consent(lookup, request) == used
 
 
-def test_the_customer_is_there_or_not() -> None:
+def test_the_customer_is_identified_if_sent() -> None:
     assert default_things().has_customer(sent(**{"PSU-IP-Address": "192.0.2.1"}))
     assert not default_things().has_customer(sent(**{"PSU-ID": "anna"}))
 
 
-def test_the_state_of_an_answer() -> None:
+def test_the_state_in_an_answer() -> None:
     naming = Naming("payment", answered=(Place("answer", ("data", "id")),), state=Place("answer", ("data", "is")))
     answer = {"data": {"id": "p", "is": "SENT"}}
     assert (naming.id_in(answer), naming.state_in(answer)) == ("p", "SENT")

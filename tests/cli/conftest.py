@@ -7,7 +7,7 @@ from xs2a_sandbox.config.table import SETTINGS
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands run: an empty folder, without any setting."""
+    """The working directory of commands: empty, without settings."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     for setting in SETTINGS:

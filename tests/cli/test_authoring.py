@@ -1,4 +1,4 @@
-"""`new-case` and `coverage`, as somebody types them."""
+"""`new-case` and `coverage` on the command line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +50,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(state="memory:", confdir=tmp_path)
 
 
-def test_an_exchange_becomes_a_case_that_answers_alike(engine: Engine, port: str, here: Path, tmp_path: Path) -> None:
+def test_a_case_from_an_exchange_gives_the_same_answer(engine: Engine, port: str, here: Path, tmp_path: Path) -> None:
     first = Client(engine, "ci").get(f"/s/ci/v1/consents/{CONSENT}/status?x=1", headers={"PSU-ID": "anna"})
     result = run("new-case", "--from-journal", "1", "--port", port)
     assert result.exit_code == 0, result.output
@@ -65,7 +65,7 @@ def test_an_exchange_becomes_a_case_that_answers_alike(engine: Engine, port: str
     assert other.headers["x-sandbox-rule"] == "consent-status"
 
 
-def test_also_one_that_was_refused_and_what_was_sent_with_it(
+def test_a_case_can_be_made_from_a_refused_request_with_a_body(
     engine: Engine, port: str, here: Path, tmp_path: Path
 ) -> None:
     sent = {"access": {}, "amount": 1.1, "text": "a: b # {{ c }}"}
@@ -84,7 +84,7 @@ def test_numbers_keep_the_digits_that_were_sent(engine: Engine, port: str, here:
     assert (here / "mine.yaml").read_text().count("rate: 12345678901234567.10") == 2
 
 
-def test_its_id_is_free_and_nothing_is_overwritten(engine: Engine, port: str, here: Path) -> None:
+def test_the_id_is_unique_and_no_file_is_overwritten(engine: Engine, port: str, here: Path) -> None:
     Client(engine).get("/v1/accounts")
     assert run("new-case", "--from-journal", "1", "--port", port).exit_code == 0
     again = run("new-case", "--from-journal", "1", "--port", port)
@@ -93,20 +93,20 @@ def test_its_id_is_free_and_nothing_is_overwritten(engine: Engine, port: str, he
     assert len(list(here.rglob("*.yaml"))) == 1
 
 
-def test_what_cannot_be_a_case(engine: Engine, port: str, here: Path) -> None:
+def test_exchanges_that_cannot_become_a_case(engine: Engine, port: str, here: Path) -> None:
     gone = run("new-case", "--from-journal", "7", "--port", port)
     assert (gone.exit_code, "the journal has no exchange 7" in gone.output) == (2, True)
     Client(engine).post("/v1/consents", body=b" " * 100_000)
     large = run("new-case", "--from-journal", "1", "--port", port)
-    assert (large.exit_code, "was cut in the journal" in large.output) == (2, True)
+    assert (large.exit_code, "has only a part of it" in large.output) == (2, True)
     assert not list(here.rglob("*.yaml"))
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name METHOD and PATH, or use --from-journal N"),
-        (["GET"], "name METHOD and PATH, or use --from-journal N"),
+        ([], "give METHOD and PATH, or use --from-journal N"),
+        (["GET"], "give METHOD and PATH, or use --from-journal N"),
         (["GET", "/v1/accounts", "--from-journal", "1"], "use either --from-journal or METHOD, not both"),
         (["--from-journal", "1", "--status", "403"], "use either --from-journal or --status, not both"),
         (["--from-journal", "0"], "0 is not in the range"),
@@ -118,7 +118,7 @@ def test_mistakes(words: list[str], message: str) -> None:
     assert message in result.output
 
 
-def test_init_of_the_folder_where_one_is_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_in_the_working_directory_prints_no_cd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(main.cli, ["init", "."])
     assert (told.exit_code, told.output.splitlines()[-1]) == (0, "  xs2a-sandbox serve")

@@ -1,4 +1,4 @@
-"""`break` and `held` on a sandbox that runs."""
+"""`break` and `held` with a running sandbox."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -75,16 +75,16 @@ def test_a_held_exchange_is_shown_and_edited(port: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("break", "--list", "--next", "2"), "exclude each other"),
+        (("break", "--list", "--next", "2"), "use either --list"),
         (("break", "--on", "both"), "'both' is not one of"),
-        (("held", "--drop"), "name the ID"),
-        (("held", "held-1", "--drop", "--continue"), "exclude each other"),
-        (("held", "held-1", "--drop", "--status", "503"), "exclude each other"),
+        (("held", "--drop"), "give the ID"),
+        (("held", "held-1", "--drop", "--continue"), "use only one of"),
+        (("held", "held-1", "--drop", "--status", "503"), "use only one of"),
         (("held", "held-1", "--header", "nothing"), "is not a header such as"),
         (("held", "held-1", "--body", "/nowhere/at/all"), "/nowhere/at/all cannot be read"),
     ],
 )
-def test_mistakes_are_told(words: tuple[str, ...], told: str) -> None:
+def test_mistakes_are_reported(words: tuple[str, ...], told: str) -> None:
     result = run(*words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr

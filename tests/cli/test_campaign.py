@@ -1,4 +1,4 @@
-"""The command `campaign`: what it says to who uses it for the first time."""
+"""The command `campaign`: its messages to new users."""
 
 import html
 import re
@@ -49,7 +49,7 @@ if "XS2A_SANDBOX_FAULT" in os.environ and pathlib.Path("waits").exists():
         (["--env", "BANK", "--", "python", "app.py"], "write it as NAME=TEXT"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_run(
+def test_mistakes_are_reported_before_anything_runs(
     words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def run(directory: Path, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
+def test_an_interrupted_campaign_prints_how_to_continue(tmp_path: Path) -> None:
     (tmp_path / "waits").touch()
     campaign = run(tmp_path, "--choose", "reset")
     assert campaign.stdout
@@ -82,7 +82,8 @@ def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
     wait_until(lambda: (tmp_path / "waits").read_text() == "waiting\n")
     campaign.send_signal(signal.SIGINT)
     output = campaign.communicate(timeout=10 * DEADLINE)[0]
-    assert (campaign.returncode, output.splitlines()[0]) == (130, "stopped; the same command with --resume continues")
+    assert campaign.returncode == 130
+    assert output.splitlines()[0] == "stopped; run the same command with --resume to continue"
     (tmp_path / "waits").unlink()
 
     again = run(tmp_path, "--choose", "reset", "--resume")
@@ -105,9 +106,7 @@ for _ in range(2):
 """
 
 
-def test_the_replay_command_of_every_report_is_the_same_and_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_reports_contain_the_same_working_replay_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pays again.py").write_text(PAYS_AGAIN)
     words = ["--env", "BANK={url}", "--to", "my campaign", "--choose", "reset, after"]
@@ -116,18 +115,18 @@ def test_the_replay_command_of_every_report_is_the_same_and_runs(
     result = CliRunner().invoke(cli, ["campaign", *words, *reports, *app])
     assert result.exit_code == 1, result.output
 
-    (replay,) = re.findall("play it again: (.+)", result.output)
+    (replay,) = re.findall("replay: (.+)", result.output)
     (file,) = Path("my campaign/findings").glob("*.yaml")
     assert yaml_reader.read(file).value["replay"] == replay
-    assert re.findall("play it again: <code>(.+)</code>", html.unescape(Path("r.html").read_text())) == [replay]
-    assert re.findall("play it again: ([^<]+)", html.unescape(Path("r.xml").read_text())) == [replay]
+    assert re.findall("</summary><code>(.+)</code>", html.unescape(Path("r.html").read_text())) == [replay]
+    assert re.findall("replay: ([^<]+)", html.unescape(Path("r.xml").read_text())) == [replay]
 
     name, *again = shlex.split(replay)
     assert name == "xs2a-sandbox"
     result = CliRunner().invoke(cli, again)
     assert result.exit_code == 1, result.output
-    assert "payments: 2 payments of the intent E-1" in result.output
-    assert re.findall("play it again: (.+)", result.output) == [replay]
+    assert "payments: The app made 2 payments with the end-to-end identification E-1." in result.output
+    assert re.findall("replay: (.+)", result.output) == [replay]
 
 
 @pytest.mark.parametrize(("is_reached", "outcome"), [(True, "0 findings"), (False, "not reached")])

@@ -1,4 +1,4 @@
-"""The command, with a bank that is a second sandbox and stands in for the way to one."""
+"""The command `compare`. A second sandbox replaces the connection to a bank."""
 
 import json
 import re
@@ -36,7 +36,7 @@ Change = Callable[[Request, Response], Response]
 
 @pytest.fixture(autouse=True)
 def redaction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Exchange]:
-    """A stand-in that counts, in a folder without settings."""
+    """A stand-in for redaction that counts its calls, in a folder without settings."""
     monkeypatch.chdir(tmp_path)
     seen: list[Exchange] = []
 
@@ -51,7 +51,7 @@ def redaction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Exchange]
 
 @pytest.fixture
 def bank(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], list[str]]:
-    """Makes the bank say what `change` makes of a sandbox's answers; returns what it is asked for."""
+    """Replace the bank by a sandbox whose answers `change` modifies. Return the list of its requests."""
 
     def make(change: Change) -> list[str]:
         asked: list[str] = []
@@ -81,7 +81,7 @@ def same(request: Request, response: Response) -> Response:
 
 
 def worse(request: Request, response: Response) -> Response:
-    """A header more, a value other."""
+    """Add a header and change a value."""
     body = response.body.replace(b'"text":"', b'"text":"Oh: ')
     return replace(response, headers=(*response.headers, ("X-New", "1")), body=body)
 
@@ -90,20 +90,20 @@ def compare(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli, ["compare", *map(str, arguments)], prog_name="xs2a-sandbox")
 
 
-def test_a_bank_that_says_the_same_is_agreed_with(bank: Callable[[Change], list[str]]) -> None:
+def test_an_equal_bank_has_no_differences(bank: Callable[[Change], list[str]]) -> None:
     requests = bank(same)
     done = compare("--bank", URL + "/")
     assert done.exit_code == 0, done.output
     assert requests[-1] == "closed"
     assert {line.split()[0] for line in requests[:-1]} == {"GET"}
-    # Each read twice.
+    # Each read is sent twice.
     assert len(requests[:-1]) % 2 == 0
     assert "skipped  create-consent, example 1: it writes, and --allow-writes was not given" in done.output
     assert "not comparable" not in done.output
     assert "9 same, 0 differ, 6 skipped" in " ".join(done.output.split())
 
 
-def test_writes_go_to_the_bank_when_they_are_allowed(bank: Callable[[Change], list[str]]) -> None:
+def test_writes_are_sent_to_the_bank_if_they_are_allowed(bank: Callable[[Change], list[str]]) -> None:
     requests = bank(same)
     done = compare("--bank", URL, "--allow-writes", "--noise-reads", "off")
     assert done.exit_code == 0, done.output
@@ -112,7 +112,7 @@ def test_writes_go_to_the_bank_when_they_are_allowed(bank: Callable[[Change], li
 
 
 @pytest.mark.parametrize(("floor", "code"), [("high", 0), ("medium", 1), ("low", 1), ("none", 0)])
-def test_the_exit_status_is_what_is_asked_for(bank: Callable[[Change], list[str]], floor: str, code: int) -> None:
+def test_fail_on_determines_the_exit_status(bank: Callable[[Change], list[str]], floor: str, code: int) -> None:
     bank(worse)
     done = compare("--bank", URL, "--fail-on", floor)
     assert done.exit_code == code, done.output
@@ -139,7 +139,7 @@ def test_a_pipe_gets_no_frames(bank: Callable[[Change], list[str]]) -> None:
     assert not set(compare("--bank", URL).stdout) & set("┏┃┡│└─\x1b")
 
 
-def test_what_differs_is_told_in_every_form(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_every_report_format_contains_the_differences(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     bank(worse)
     files = [tmp_path / f"report.{kind}" for kind in ("json", "xml", "html")]
     flags = [flag for file in files for flag in ("--report", file)]
@@ -158,7 +158,7 @@ def test_what_differs_is_told_in_every_form(bank: Callable[[Change], list[str]],
     assert again.exit_code == 0, again.output
 
 
-def test_only_the_examples_of_a_cassette_are_played(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_only_the_examples_of_the_given_cassette_are_sent(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     requests = bank(same)
     case = tmp_path / "case.yaml"
     case.write_text(CASE)
@@ -176,7 +176,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, *, redacted: bool, body: bytes = b
     monkeypatch.setattr(comparison_run, "read_tape", lambda path: tape)
 
 
-def test_the_sandbox_has_the_quirk_that_is_named(bank: Callable[[Change], list[str]]) -> None:
+def test_quirk_applies_to_the_sandbox(bank: Callable[[Change], list[str]]) -> None:
     def without_ids(request: Request, response: Response) -> Response:
         if "/transactions?" not in request.target or "card" in request.target:
             return response
@@ -192,7 +192,7 @@ def test_the_sandbox_has_the_quirk_that_is_named(bank: Callable[[Change], list[s
     assert "did you mean ids-zero?" in compare(*arguments, "--quirk", "ids-zeros").output
 
 
-def test_a_recording_stands_for_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_recording_can_replace_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     recorded(monkeypatch, redacted=True)
     done = compare("--offline", tmp_path)
     assert done.exit_code == 1
@@ -200,7 +200,7 @@ def test_a_recording_stands_for_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 @pytest.mark.parametrize(("redacted", "flags", "times"), [(True, [], 0), (False, [], 2), (False, ["--no-redact"], 0)])
-def test_what_is_redacted_already_is_not_again(
+def test_recordings_are_redacted_only_once(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     redaction: list[Exchange],
@@ -214,14 +214,14 @@ def test_what_is_redacted_already_is_not_again(
     assert json.loads((tmp_path / "made.json").read_text())["redacted"] is not bool(flags)
 
 
-def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) -> None:
+def test_requests_that_could_not_be_compared_cause_status_2(bank: Callable[[Change], list[str]]) -> None:
     def unreadable(request: Request, response: Response) -> Response:
         return replace(response, headers=(("Content-Encoding", "br"),))
 
     bank(unreadable)
     done = compare("--bank", URL)
     assert done.exit_code == 2
-    assert "its Content-Encoding cannot be undone" in done.output
+    assert "its body cannot be decoded" in done.output
 
 
 @pytest.mark.parametrize(
@@ -237,17 +237,17 @@ def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) ->
         (["--bank", URL, "missing.yaml"], "does not exist"),
         (["--bank", URL, "--fail-on", "all"], "all"),
         (["--offline", ".", "--against", "recording"], "--against recording needs --bank URL"),
-        (["--bank", URL, "--against", "recording"], "compares recordings only"),
+        (["--bank", URL, "--against", "recording"], "works only with recordings"),
     ],
 )
-def test_mistakes_are_2_and_say_what_to_do(arguments: list[str], says: str) -> None:
+def test_mistakes_cause_status_2_and_a_hint(arguments: list[str], says: str) -> None:
     done = compare(*arguments)
     assert done.exit_code == 2
     assert says in done.output
 
 
 def a_tape(folder: Path, path: str, status: int, body: str = "{}", method: str = "GET") -> Path:
-    """A recording of one exchange with the bank."""
+    """Return a recording of one exchange with the bank."""
     (folder / "tape/raw").mkdir(parents=True)
     head = {"log": {"_redacted": False}}
     sent = {"method": method, "url": f"{URL}{path}", "headers": []}
@@ -259,21 +259,19 @@ def a_tape(folder: Path, path: str, status: int, body: str = "{}", method: str =
     return folder / "tape"
 
 
-def test_what_both_sides_refuse_though_it_was_answered_is_no_agreement(
-    bank: Callable[[Change], list[str]], tmp_path: Path
-) -> None:
+def test_equal_errors_do_not_match_a_recorded_success(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     bank(same)
     tape = a_tape(tmp_path, "/v1/consents/x/status", 200, '{"consentStatus": "valid"}')
     done = compare(tape, "--bank", URL, "--noise-reads", "off", "--report", tmp_path / "report.json")
     output = " ".join(done.output.split())
     assert done.exit_code == 2
-    assert "refused GET /v1/consents/x/status: both sides answered 400, where a success was to be expected" in output
+    assert "refused GET /v1/consents/x/status: both sides answered 400, but a success was expected" in output
     assert "nothing was compared" in done.stderr
     assert "0 same, 0 differ, 1 refused by both" in output
     assert json.loads((tmp_path / "report.json").read_text())["exchanges"][0]["verdict"] == "refused"
 
 
-def test_a_run_that_only_skips_is_red(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_a_run_that_only_skips_fails(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     requests = bank(same)
     done = compare(a_tape(tmp_path, "/v1/consents", 200, method="POST"), "--bank", URL)
     assert done.exit_code == 2
@@ -282,15 +280,15 @@ def test_a_run_that_only_skips_is_red(bank: Callable[[Change], list[str]], tmp_p
     assert "1 skipped" in done.stdout
 
 
-def test_an_error_of_old_on_both_sides_is_an_agreement(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_equal_errors_match_a_recorded_error(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     bank(same)
     done = compare(a_tape(tmp_path, "/v1/consents/x/status", 404), "--bank", URL, "--noise-reads", "off")
     assert done.exit_code == 0
     assert "1 same, 0 differ;" in " ".join(done.output.split())
 
 
-def test_the_recording_asks_whether_the_bank_has_moved(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
-    """Without the sandbox, which knows nothing of this path."""
+def test_against_recording_shows_changes_of_the_bank(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    """The sandbox is not used; it does not know this path."""
     moved = ok_json('{"name": "new", "more": 1}')
     requests = bank(lambda request, response: moved)
     tape = a_tape(tmp_path, "/own", 200, '{"name": "old"}')
@@ -298,7 +296,7 @@ def test_the_recording_asks_whether_the_bank_has_moved(bank: Callable[[Change], 
     done = compare(tape, *flags)
     assert done.exit_code == 1, done.output
     assert requests == ["GET /own", "closed"]
-    assert "has the bank changed? The recording was true (of 2026-01-21, " in done.output
+    assert "has the bank changed? Compared with the recording (of 2026-01-21, " in done.output
     assert "days old)" in done.output
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["against"] == "recording"
@@ -312,7 +310,7 @@ def ok_json(text: str) -> Response:
     return Response(200, (("Content-Type", "application/json"),), text.encode())
 
 
-def test_a_recording_is_played_to_the_bank(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_recorded_requests_are_sent_to_the_bank(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     requests = bank(same)
     tape = a_tape(tmp_path, "/v1/consents/x/status", 400)
     done = compare(tape, "--bank", URL, "--noise-reads", "off")
@@ -320,7 +318,7 @@ def test_a_recording_is_played_to_the_bank(bank: Callable[[Change], list[str]], 
     assert len(requests) == 2
 
 
-def test_links_to_the_own_address_are_the_same_and_pages_are_left_out(tmp_path: Path) -> None:
+def test_links_to_the_own_host_are_equal_and_pages_are_skipped(tmp_path: Path) -> None:
     body = {"own": {"_links": {"self": {"href": f"{URL}/own/1"}}}}
     tape = a_tape(tmp_path, "/own/1", 200, json.dumps(body))
     (file,) = tape.glob("raw/*")
@@ -342,7 +340,7 @@ def test_links_to_the_own_address_are_the_same_and_pages_are_left_out(tmp_path: 
     assert "left out: 1 request for pages of the bank" in done.stderr
 
 
-def test_a_bank_whose_paths_no_dialect_knows_gets_one_sentence(tmp_path: Path) -> None:
+def test_paths_that_no_operation_matches_cause_one_note(tmp_path: Path) -> None:
     done = compare("--offline", a_tape(tmp_path, "/api/agreements", 200), "--dialect", "berlin-group-1.3")
 
     (note,) = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
@@ -351,7 +349,7 @@ def test_a_bank_whose_paths_no_dialect_knows_gets_one_sentence(tmp_path: Path) -
     assert "--cassettes" in note
 
 
-def test_a_bank_that_refuses_everything_for_want_of_a_token_is_asked_with_one(tmp_path: Path) -> None:
+def test_a_bank_that_refuses_every_request_causes_a_hint_about_tokens(tmp_path: Path) -> None:
     with FarBank(ok(b"{}", b"Content-Type: application/json", status=b"401 Unauthorized")) as far:
         refused = compare(a_tape(tmp_path, "/v1/accounts", 200), "--bank", far.url, "--noise-reads", "off")
 
@@ -359,17 +357,15 @@ def test_a_bank_that_refuses_everything_for_want_of_a_token_is_asked_with_one(tm
     assert "--header 'Authorization: Bearer …'" in refused.stderr
 
 
-def test_what_is_no_recording_is_said_once(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_recording_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# A tape\n\nof a bank\n" * 9)
     done = compare("--offline", tmp_path / "README.md")
     assert done.exit_code == 2
-    assert (
-        f"{tmp_path / 'README.md'} is not a recording: a recording is a folder that has raw/*.har.jsonl" in done.output
-    )
+    assert f"{tmp_path / 'README.md'} is not a recording: choose a folder that contains raw/*.har.jsonl" in done.output
     assert "not finished" not in done.output
 
 
-def test_a_wrong_ignore_rule_is_2_with_its_place(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_a_wrong_ignore_rule_causes_status_2(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     bank(same)
     file = tmp_path / "ignore.yaml"
     file.write_text("ignore: 1\nrules: [{path: /a/**, why: everything}]\n")
@@ -378,7 +374,7 @@ def test_a_wrong_ignore_rule_is_2_with_its_place(bank: Callable[[Change], list[s
     assert f"{file}:2:" in done.output
 
 
-def test_the_bank_of_the_settings_is_asked_with_its_certificate(tmp_path: Path) -> None:
+def test_the_certificate_in_the_settings_is_used_for_the_bank(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     certificate, key = authority.issue("qwac")
     with FarBank(ok(b"{}"), tls=authority.server("127.0.0.1", clients=True)) as far:
@@ -402,9 +398,7 @@ def test_the_bank_of_the_settings_is_asked_with_its_certificate(tmp_path: Path) 
     [("/own?a=1", b"/psd2/x/own?a=1"), ("/psd2/x/own", b"/psd2/x/own"), ("/psd2/xy", b"/psd2/x/psd2/xy")],
 )
 @pytest.mark.parametrize("command", ["compare", "watch"])
-def test_the_path_of_the_bank_comes_before_what_it_is_asked_for(
-    tmp_path: Path, command: str, path: str, sent: bytes
-) -> None:
+def test_the_path_of_the_bank_is_prepended_to_the_target(tmp_path: Path, command: str, path: str, sent: bytes) -> None:
     with FarBank(ok(b"{}", b"Content-Type: application/json")) as far:
         tape = a_tape(tmp_path, path, 200)
         flags = ["--bank", f"{far.url}/psd2/x", "--against", "recording", "--noise-reads", "1"]
@@ -414,7 +408,7 @@ def test_the_path_of_the_bank_comes_before_what_it_is_asked_for(
     assert {request.split()[1] for request in far.seen} == {sent}
 
 
-def test_reports_are_redacted_by_the_rules_of_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_reports_are_redacted_with_the_rules_in_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rules.yaml").write_text("redaction: 1\nkeep: [{member: nickname}]\n")
@@ -435,7 +429,7 @@ def watch(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli, ["watch", *map(str, arguments)], prog_name="xs2a-sandbox")
 
 
-def test_watch_fails_on_new_drift_alone(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_watch_fails_only_on_new_drift(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     flags = [a_tape(tmp_path, "/own", 200, '{"name": "old"}'), "--bank", URL, "--noise-reads", "off"]
     for answer, code, says in [
         ('{"name": "old"}', 0, "drift in the first run: 0 new, 0 gone"),
@@ -465,17 +459,17 @@ def test_watch_as_json(bank: Callable[[Change], list[str]], tmp_path: Path) -> N
     assert second["standing"] == first["new"]
 
 
-def test_watch_sends_nothing_where_the_history_is_damaged(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+def test_watch_sends_nothing_if_the_history_is_damaged(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     requests = bank(same)
     (tmp_path / "drift").mkdir()
     (tmp_path / "drift/drift.jsonl").write_text("nonsense\n")
     done = watch(a_tape(tmp_path, "/own", 200), "--bank", URL)
     assert done.exit_code == 2
-    assert "drift.jsonl:1: this line is no run" in done.output
+    assert "drift.jsonl:1: this line is not a valid run" in done.output
     assert requests == []
 
 
-def test_watch_that_compared_nothing_is_red_and_nothing_is_gone(
+def test_watch_fails_if_nothing_was_compared_and_keeps_old_drift(
     bank: Callable[[Change], list[str]], tmp_path: Path
 ) -> None:
     tape = a_tape(tmp_path, "/own", 200, '{"name": "old"}')
@@ -492,7 +486,7 @@ def test_watch_that_compared_nothing_is_red_and_nothing_is_gone(
     assert "0 gone" in done.output
 
 
-def test_of_a_read_with_several_answers_only_the_last_is_held_against_the_bank(
+def test_only_the_last_of_several_recorded_answers_to_a_read_is_compared(
     bank: Callable[[Change], list[str]], tmp_path: Path
 ) -> None:
     tape = a_tape(tmp_path, "/own", 200, '{"status": "received"}')
@@ -504,10 +498,10 @@ def test_of_a_read_with_several_answers_only_the_last_is_held_against_the_bank(
     done = compare(tape, "--bank", URL, "--against", "recording", "--noise-reads", "off")
     assert done.exit_code == 0, done.output
     assert requests == ["GET /own", "GET /own", "closed"]
-    assert "left out: 2 reads that the recording has another answer for later" in done.stderr
+    assert "left out: 2 reads for which the recording has a later answer" in done.stderr
 
 
-def test_watch_sends_nothing_where_the_history_cannot_be_written(
+def test_watch_sends_nothing_if_the_history_cannot_be_written(
     bank: Callable[[Change], list[str]], tmp_path: Path
 ) -> None:
     requests = bank(same)

@@ -1,4 +1,7 @@
-"""Redacted recordings against a real bank: with what the vault knows, or not at all. The bank counts connections."""
+"""Redacted recordings are sent to a real bank with values from the vault, or not at all.
+
+The bank counts connections.
+"""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +35,7 @@ def bank() -> Iterator[FarBank]:
 
 
 def recorded(bank: FarBank, *, target: str = f"/v1/accounts/{IBAN}", confdir: str = "conf") -> None:
-    """In ./tape, with a vault in ./`confdir`."""
+    """Create a recording in ./tape, with a vault in ./`confdir`."""
     headers = [("PSU-ID", "anna4711"), ("Authorization", "Bearer 2fa81bc0")]
     write = taped(
         "/v1/consents", {"consentId": "K-4711-08"}, "POST", headers=[JSON], body={"access": {}}, bank=bank.url
@@ -48,7 +51,7 @@ def compare(bank: FarBank, *arguments: str, confdir: str = "conf") -> Result:
     return CliRunner().invoke(cli, words, prog_name="xs2a-sandbox")
 
 
-def test_the_bank_is_asked_with_the_real_values_and_no_report_has_them(bank: FarBank, tmp_path: Path) -> None:
+def test_real_values_are_sent_and_no_report_contains_them(bank: FarBank, tmp_path: Path) -> None:
     recorded(bank)
     done = compare(bank, "--report", "report.json", "--report", "report.html", "--patch", "patch")
     (asked,) = [one for one in bank.seen if one.startswith(b"GET /v1/accounts")]
@@ -62,25 +65,25 @@ def test_the_bank_is_asked_with_the_real_values_and_no_report_has_them(bank: Far
     assert not {word for word in (IBAN, "anna4711", "2fa81bc0", "alpenrose7") if word in output}
 
 
-def test_no_write_is_sent_and_it_is_told_how_many_were_left_out(bank: FarBank) -> None:
+def test_writes_are_not_sent_and_are_counted(bank: FarBank) -> None:
     recorded(bank)
     done = compare(bank)
     assert [line.split()[0] for line in bank.seen] == [b"GET"]
     assert "1 skipped" in done.stdout
-    assert "left out: 1 request that held a password" in done.stderr
-    assert "left out: 1 request about what a write has made" in done.stderr
+    assert "left out: 1 request that contained a secret" in done.stderr
+    assert "left out: 1 request about resources that a write creates" in done.stderr
 
 
-def test_with_allow_writes_all_are_sent_but_for_those_that_lack_a_secret(bank: FarBank) -> None:
+def test_with_allow_writes_only_requests_that_need_a_secret_are_skipped(bank: FarBank) -> None:
     recorded(bank)
     done = compare(bank, "--allow-writes")
     assert [b" ".join(one.split()[:2]) for one in bank.seen] == [
         f"GET /v1/accounts/{IBAN}".encode(), b"POST /v1/consents", b"GET /v1/consents/K-4711-08",
     ]  # fmt: skip
-    assert "left out: 1 request that held a password" in done.stderr
+    assert "left out: 1 request that contained a secret" in done.stderr
 
 
-def test_what_opens_doors_comes_with_the_run(bank: FarBank) -> None:
+def test_credentials_come_from_the_command_line(bank: FarBank) -> None:
     recorded(bank)
     done = compare(bank, "--header", "authorization: Bearer of-today", "--header", "PSU-ID: lukas1880")
     assert bank.seen[0].lower().count(b"authorization: bearer of-today") == 1
@@ -90,7 +93,7 @@ def test_what_opens_doors_comes_with_the_run(bank: FarBank) -> None:
 
 
 @pytest.mark.parametrize("field", ["no colon of-today", "of today: x", ": of-today", "a: of\ntoday"])
-def test_a_header_field_that_is_none_is_refused_and_not_repeated(bank: FarBank, field: str) -> None:
+def test_an_invalid_header_field_is_refused_and_not_printed(bank: FarBank, field: str) -> None:
     recorded(bank)
     done = compare(bank, "--header", field)
     assert (done.exit_code, bank.connections) == (2, 0)
@@ -106,7 +109,7 @@ def refused(bank: FarBank, says: str, *arguments: str, confdir: str = "conf") ->
 
 def test_without_a_vault_nothing_is_sent(bank: FarBank) -> None:
     recorded(bank)
-    refused(bank, "there is no vault", confdir="elsewhere")
+    refused(bank, "its real values are not in a vault", confdir="elsewhere")
     done = compare(bank, confdir="elsewhere")
     assert "nothing was sent" in done.output
     assert "--vault FILE" in done.output
@@ -120,7 +123,7 @@ def test_with_the_vault_of_another_machine_nothing_is_sent(bank: FarBank) -> Non
     refused(bank, "does not open with", "--vault", "conf/vault", confdir="other")
 
 
-def test_with_a_vault_that_does_not_know_the_recording_nothing_is_sent(bank: FarBank) -> None:
+def test_with_a_vault_for_another_recording_nothing_is_sent(bank: FarBank) -> None:
     recorded(bank)
     redacted_tape(Path("other"), taped("/v1/x"), key=b"o" * 32)
     refused(bank, "does not have its real values: nothing was sent", confdir="other")
@@ -136,10 +139,10 @@ def test_with_a_damaged_vault_nothing_is_sent(bank: FarBank) -> None:
 def test_without_the_key_of_the_vault_nothing_is_sent(bank: FarBank) -> None:
     recorded(bank)
     Path("conf/vault.key").unlink()
-    refused(bank, "the key of conf/vault is gone".replace("conf", str(Path("conf").resolve())))
+    refused(bank, "the key of conf/vault is missing".replace("conf", str(Path("conf").resolve())))
 
 
-def test_another_machine_sends_the_same_with_an_exported_vault(bank: FarBank, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exported_vault_works_on_another_machine(bank: FarBank, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(bank)
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
     export = CliRunner().invoke(cli, ["vault", "export", "v", "--confdir", "conf"], prog_name="xs2a-sandbox")
@@ -155,14 +158,14 @@ def test_another_machine_sends_the_same_with_an_exported_vault(bank: FarBank, mo
     assert "korrekt" not in done.output
 
 
-def test_a_recording_that_is_not_redacted_needs_no_vault(bank: FarBank) -> None:
+def test_an_unredacted_recording_needs_no_vault(bank: FarBank) -> None:
     Path("plain.har").write_text(json.dumps(har.log([taped("/v1/y", {}, bank=bank.url)])))
     words = ["compare", "plain.har", "--bank", bank.url, "--noise-reads", "off", "--confdir", "elsewhere"]
     CliRunner().invoke(cli, words, prog_name="xs2a-sandbox")
     assert [one.split()[1] for one in bank.seen] == [b"/v1/y"]
 
 
-def test_it_is_told_where_real_values_go_if_that_is_not_the_bank_that_was_recorded(bank: FarBank) -> None:
+def test_a_note_names_another_bank_that_gets_real_values(bank: FarBank) -> None:
     recorded(bank)
     assert "real values are sent" not in compare(bank).stderr
     with FarBank(ok(b"{}")) as other:
@@ -170,8 +173,8 @@ def test_it_is_told_where_real_values_go_if_that_is_not_the_bank_that_was_record
     assert f"note: the recording is of {bank.url}, and its real values are sent to {other.url}" in output
 
 
-def test_an_unchanged_bank_has_not_moved_whatever_redaction_left_out(tmp_path: Path) -> None:
-    """Headers, a link with the app's address, and members that no schema has."""
+def test_an_unchanged_bank_has_no_differences_whatever_was_redacted(tmp_path: Path) -> None:
+    """This includes headers, a link with the app's address, and members that are in no schema."""
     link = "https://bank.example/sca?to=https%3A%2F%2Fwaltraud-shop.example%2Fback&user=waltraud"
     content = {"accounts": [{"iban": IBAN, "extra": 1, "_links": {"scaRedirect": {"href": link}}}]}
     fields = [JSON, ("X-Customer", "Waltraud Königsbauer"), ("Link", "<https://waltraud-shop.example/x>; rel=next")]

@@ -18,14 +18,14 @@ CASE = """\
 """
 
 
-def test_an_example_with_a_gap_says_where(tmp_path: Path) -> None:
+def test_an_example_with_an_open_placeholder_is_reported_with_its_place(tmp_path: Path) -> None:
     layers = cassette(tmp_path, CASE.replace("where: {x: a}", ""))
-    with pytest.raises(ConfigError, match=r"case\.yaml:\d+: the example does not say what \{x\} is"):
+    with pytest.raises(ConfigError, match=r"case\.yaml:\d+: the example has no value for \{x\}"):
         comparison_run.of_examples(an_engine(layers=layers).interface, [tmp_path])
 
 
 class Terminal(StringIO):
-    """What stands in the line of a terminal, or of a pipe."""
+    """Return the line on a terminal, or in a log."""
 
     def __init__(self, *, is_terminal: bool) -> None:
         super().__init__()
@@ -43,10 +43,10 @@ class Terminal(StringIO):
 
 
 def waiting(seconds: int) -> str:
-    return f"waiting for the payment user, {seconds} s left; --sca-timeout 0 does not wait"
+    return f"waiting for the payment user, {seconds} s left; to skip this, use --sca-timeout 0"
 
 
-def test_at_a_terminal_one_line_counts_down_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_one_line_counts_down_and_disappears_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", terminal := Terminal(is_terminal=True))
     show = comparison_run._count_down()
     for _ in range(2):  # the second wait is for another payment user
@@ -58,7 +58,7 @@ def test_at_a_terminal_one_line_counts_down_and_is_gone_at_the_end(monkeypatch: 
     assert "\n" not in terminal.getvalue()
 
 
-def test_elsewhere_a_new_line_says_each_half_minute_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_a_new_line_shows_the_remaining_time_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", log := Terminal(is_terminal=False))
     show = comparison_run._count_down()
     for seconds in [*range(100, 0, -1), 0, 5, 4, 0]:

@@ -1,4 +1,4 @@
-"""The completion scripts, and what they get from the program."""
+"""Completion scripts, and the candidates that they get from the program."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def test_the_script_of_each_shell(shell: str, home: Path) -> None:
     assert "complete" in result.stdout
 
 
-def test_other_shells_are_unknown(home: Path) -> None:
+def test_unknown_shells_are_refused(home: Path) -> None:
     result = CliRunner().invoke(cli, ["completion", "csh"], prog_name="xs2a-sandbox")
 
     assert result.exit_code == 2
@@ -40,7 +40,7 @@ def test_other_shells_are_unknown(home: Path) -> None:
         ("xs2a-sandbox lint --format g", ["plain,github"]),
     ],
 )
-def test_what_is_completed(typed: str, completions: list[str], home: Path) -> None:
+def test_candidates_for_completion(typed: str, completions: list[str], home: Path) -> None:
     words = typed.split()
     environment: Mapping[str, str] = {
         "HOME": str(home),

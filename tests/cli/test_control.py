@@ -1,4 +1,4 @@
-"""`reset`, `state` and `clock` on a sandbox that runs."""
+"""`reset`, `state` and `clock` with a running sandbox."""
 
 import asyncio
 import json
@@ -117,10 +117,10 @@ def test_state_of_a_collection(port: int) -> None:
 def test_one_document(engine: Engine, port: int) -> None:
     assert json.loads(output("state", "consents", CONSENT, port=port)) == CONSENTS[CONSENT]
     deleted(engine, "ci")
-    assert f"has no {CONSENT} in consents" in mistaken("state", "consents", CONSENT, "--session", "ci", port=port)
+    assert f"no document {CONSENT} in consents" in mistaken("state", "consents", CONSENT, "--session", "ci", port=port)
 
 
-def test_state_for_programs(port: int) -> None:
+def test_state_as_json(port: int) -> None:
     everything = json.loads(output("state", "--json", port=port))
 
     assert everything["consents"] == CONSENTS
@@ -148,12 +148,12 @@ def test_the_clock_as_json(port: int) -> None:
     assert (frozen["now"], frozen["frozen"]) == ("2027-01-02T09:00:00+01:00", "2027-01-02T09:00:00+01:00")
 
 
-def test_a_wrong_span(port: int) -> None:
+def test_an_invalid_duration(port: int) -> None:
     assert "'soon' is not a duration such as 90d" in mistaken("clock", "--move", "soon", port=port)
     assert "ISO 8601" in mistaken("clock", "--freeze", "noon", port=port)
 
 
-# -- what can be wrong
+# -- mistakes
 
 
 @pytest.mark.parametrize(
@@ -164,18 +164,18 @@ def test_a_wrong_span(port: int) -> None:
         ["reset", "--all", "--session", "ci"],
     ],
 )
-def test_what_excludes_each_other(words: list[str]) -> None:
+def test_flags_that_exclude_each_other(words: list[str]) -> None:
     assert "use " in mistaken(*words)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 65])
 @pytest.mark.parametrize("command", ["reset", "state", "clock"])
-def test_a_session_that_cannot_be(home: Path, command: str, name: str) -> None:
-    assert "a session name has 1 to 64" in mistaken(command, "--session", name)
+def test_an_invalid_session_name(home: Path, command: str, name: str) -> None:
+    assert "a session name must have 1 to 64" in mistaken(command, "--session", name)
 
 
 @pytest.mark.parametrize("command", ["reset", "state", "clock"])
-def test_nothing_listens(home: Path, command: str) -> None:
+def test_no_sandbox_is_listening(home: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as one:
         port: int = one.getsockname()[1]
 
@@ -185,7 +185,7 @@ def test_nothing_listens(home: Path, command: str) -> None:
 def test_another_confdir_is_named(home: Path, port: int) -> None:
     ensure_token(home / "other")
 
-    assert "name the --confdir that it was started with" in mistaken("state", "--confdir", "other", port=port)
+    assert "use the same --confdir as that sandbox" in mistaken("state", "--confdir", "other", port=port)
 
 
 def test_settings_of_file_and_environment(home: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_settings_of_file_and_environment(home: Path, port: int, monkeypatch: py
 # -- docs
 
 
-def test_docs_are_opened_in_the_browser_while_a_sandbox_runs(
+def test_docs_open_in_the_browser_if_a_sandbox_is_running(
     engine: Engine, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened_pages: list[str] = []
@@ -211,11 +211,11 @@ def test_docs_are_opened_in_the_browser_while_a_sandbox_runs(
 
 
 @pytest.mark.parametrize(("page", "begins"), [("docs/lint.md", "# Lint codes"), ("handlers", "# Handlers")])
-def test_docs_are_shown_where_no_sandbox_runs(page: str, begins: str) -> None:
+def test_docs_are_printed_if_no_sandbox_is_running(page: str, begins: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         assert output("docs", page, port=free.getsockname()[1]).startswith(begins)
 
 
-def test_a_page_that_is_not_there_is_proposed() -> None:
-    assert "the documentation has no page 'clint'; did you mean lint?" in mistaken("docs", "clint")
+def test_similar_names_are_suggested_for_an_unknown_page() -> None:
+    assert "there is no page 'clint' in the documentation; did you mean lint?" in mistaken("docs", "clint")

@@ -1,4 +1,4 @@
-"""`xs2a-sandbox explain`, with a sandbox that runs and without one."""
+"""`xs2a-sandbox explain`, with a running sandbox and without one."""
 
 # ruff: noqa: F401, F811 - fixtures of another file
 
@@ -38,7 +38,7 @@ def explained(*words: str, port: int) -> Any:
     return json.loads(output("explain", "--json", *words, port=port))
 
 
-def test_a_running_sandbox_is_asked(engine: Engine, port: int) -> None:
+def test_explain_asks_a_running_sandbox(engine: Engine, port: int) -> None:
     explanation = explained("get", "/mine", port=port)
 
     assert explanation["asked"] == f"http://127.0.0.1:{port}"
@@ -46,7 +46,7 @@ def test_a_running_sandbox_is_asked(engine: Engine, port: int) -> None:
     assert engine.store.sessions() == {}
 
 
-def test_the_request_is_the_one_given(port: int) -> None:
+def test_the_given_request_is_explained(port: int) -> None:
     explanation = explained(
         "POST", "https://bank.example/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d", "{a", port=port
     )
@@ -56,7 +56,7 @@ def test_the_request_is_the_one_given(port: int) -> None:
     ]
 
 
-def test_the_body_may_be_in_a_file(port: int, tmp_path: Path) -> None:
+def test_the_body_can_be_in_a_file(port: int, tmp_path: Path) -> None:
     file = tmp_path / "body.json"
     file.write_text("\n\n{a\n")
     words = ("explain", "POST", "/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d")
@@ -66,7 +66,7 @@ def test_the_body_may_be_in_a_file(port: int, tmp_path: Path) -> None:
     assert "No such file" in run(*words, f"@{tmp_path / 'none.json'}", port=port).stderr
 
 
-def test_a_session(port: int) -> None:
+def test_explain_in_a_session(port: int) -> None:
     headers = ["-H", f"X-Request-ID: {UUID}", "-H", f"Consent-ID: {UUID}"]
     explanation = explained("GET", "/v1/accounts", *headers, "--session", "ci", port=port)
 
@@ -74,7 +74,7 @@ def test_a_session(port: int) -> None:
     assert codes(explanation) == {"consent-unknown"}
 
 
-def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
+def test_the_certificate_of_the_app_is_used(port: int, tmp_path: Path) -> None:
     file = tmp_path / "qwac.pem"
     key_files.write_pem(file, issued(roles=("PISP",)), ())
 
@@ -85,10 +85,12 @@ def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
     assert explained("GET", "/mine", port=port)["client"] is None
 
     file.write_text("none")
-    assert "holds no certificate in PEM format" in run("explain", "GET", "/mine", "--cert", str(file), port=port).stderr
+    assert (
+        "contains no certificate in PEM format" in run("explain", "GET", "/mine", "--cert", str(file), port=port).stderr
+    )
 
 
-def test_without_a_sandbox_the_files_say_it(home: Path) -> None:
+def test_without_a_running_sandbox_the_files_are_used(home: Path) -> None:
     (home / "cassettes/cases").mkdir(parents=True)
     (home / "cassettes/cases/mine.yaml").write_text("cassette: 1\n" + CASE)
     free = unused()
@@ -106,7 +108,7 @@ def test_without_a_sandbox_the_files_say_it(home: Path) -> None:
     assert not (home / ".xs2a-sandbox").exists()
 
 
-def test_files_that_are_named_are_used_even_if_a_sandbox_runs(home: Path, port: int) -> None:
+def test_given_files_are_used_even_if_a_sandbox_is_running(home: Path, port: int) -> None:
     (home / "mine").mkdir()
     (home / "mine/case.yaml").write_text("cassette: 1\n" + CASE.replace("mine", "theirs"))
 
@@ -115,13 +117,13 @@ def test_files_that_are_named_are_used_even_if_a_sandbox_runs(home: Path, port: 
     assert (explanation["asked"], name(explanation["by"])) == ("offline", "theirs")
 
 
-def test_offline_asks_nobody(home: Path, port: int) -> None:
+def test_offline_sends_nothing(home: Path, port: int) -> None:
     explanation = explained("--offline", "GET", "/mine", port=port)
 
     assert (explanation["asked"], explanation["decision"]) == ("offline", "nothing")
 
 
-def test_the_suggestion_works_where_it_is_saved(home: Path) -> None:
+def test_the_suggested_case_works_if_saved(home: Path) -> None:
     free = unused()
     suggestion = json.loads(run("explain", "--json", "GET", "/v1/acounts", port=free).stdout)["suggestion"]
     (home / suggestion["file"]).parent.mkdir(parents=True)
@@ -138,8 +140,8 @@ def test_the_suggestion_works_where_it_is_saved(home: Path) -> None:
         (["GET", "v1/accounts"], "url must be a path"),
         (["G T", "/"], "method must be"),
         (["GET", "/", "-H", "no colon"], "is not a header; write it as 'Name: value'"),
-        (["GET", "/", "-H", "a b: c"], "is no header name"),
-        (["GET", "/", "--session", "a b"], "a session name has 1 to 64"),
+        (["GET", "/", "-H", "a b: c"], "is not a header name"),
+        (["GET", "/", "--session", "a b"], "a session name must have 1 to 64"),
     ],
 )
 def test_mistakes(home: Path, words: list[str], text: str) -> None:
@@ -149,7 +151,7 @@ def test_mistakes(home: Path, words: list[str], text: str) -> None:
     assert text in result.stderr
 
 
-def test_a_sandbox_that_does_not_take_the_token(home: Path, port: int) -> None:
+def test_a_sandbox_that_refuses_the_token(home: Path, port: int) -> None:
     result = run("explain", "GET", "/mine", "--confdir", "elsewhere", port=port)
 
     assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""What a terminal shows: 80 columns, plain, everything that the JSON says."""
+"""The explanation on a terminal: 80 columns, plain text, with everything in the JSON."""
 
 import pytest
 
@@ -24,13 +24,13 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     return an_engine(layers=cassette(tmp_path_factory.mktemp("cases"), CASES))
 
 
-def test_a_request_that_is_not_matched(bank: Engine) -> None:
+def test_explanation_of_an_unmatched_request(bank: Engine) -> None:
     printed = text(explained(bank, "GET", "/v1/acounts", {"X-Request-ID": UUID}))
 
     assert printed.startswith(
         """\
 GET /v1/acounts in the session default
-  no operation and no rule has this path; these come nearest
+  no operation and no rule has this path; the nearest matches are
   the answer is 404 path-unknown: resource /v1/acounts unknown
 
 Hint: the header Consent-ID is missing: account information needs the id of a
@@ -47,7 +47,7 @@ Nearest:
     )
     assert printed.endswith(
         """\
-This would answer it, in cassettes/cases/get-v1-acounts.yaml:
+This rule in cassettes/cases/get-v1-acounts.yaml would answer it:
 
 cassette: 1
 rules:
@@ -60,19 +60,19 @@ rules:
     )
 
 
-def test_one_that_is(bank: Engine) -> None:
+def test_explanation_of_a_matched_request(bank: Engine) -> None:
     headers = {"X-Request-ID": UUID, "Consent-ID": facts.consent(), "PSU-ID": "corp-1"}
     printed = text(explained(bank, "GET", "/v1/accounts", headers))
 
     assert "  the rule kettle answers\n  the answer is 503\n" in printed
     assert 'fits  header PSU-ID is "corp-1"\n' in printed
-    assert "but   kettle asks more of the request: strength 8, not 2\n" in printed
+    assert "but   kettle is more specific: strength 8, not 2\n" in printed
     assert "Hint" not in printed
 
 
-def test_nothing_is_wider_than_a_terminal(bank: Engine) -> None:
+def test_no_line_is_wider_than_a_terminal(bank: Engine) -> None:
     for url in ("/v1/payments/sepa-credit-transfer/x/status", "/v1/" + "a-b " * 60, "/v1/\x1b[31m", "/_sandbox/state"):
         printed = text(explained(bank, "GET", url, {"Consent-ID": "not registered\x1b[0m"}))
-        explanation = printed.partition("This would answer it")[0]
+        explanation = printed.partition("This rule in")[0]
         assert max(map(len, explanation.splitlines())) <= 80
         assert explanation.replace("\n", "").isprintable()

@@ -1,4 +1,4 @@
-"""The flags that follow from the table of settings, and headers and bodies as arguments."""
+"""Flags derived from the table of settings, and headers and bodies as arguments."""
 
 import io
 import sys
@@ -22,7 +22,7 @@ def test_every_setting_with_a_flag_has_a_section() -> None:
     assert [setting.name for setting in SETTINGS if bool(setting.section) is not bool(setting.flag)] == []
 
 
-def test_the_help_says_what_a_setting_is_and_its_default() -> None:
+def test_help_contains_the_description_and_the_default_of_a_setting() -> None:
     output = " ".join(CliRunner().invoke(main.cli, ["serve", "--help"]).output.split())
 
     assert f"--port PORT {BY_NAME['port'].doc} [default: 8081]" in output
@@ -30,7 +30,7 @@ def test_the_help_says_what_a_setting_is_and_its_default() -> None:
     assert "my-testdata.yaml" not in output
 
 
-def test_headers_are_read_in_their_order_from_arguments_and_files(tmp_path: Path) -> None:
+def test_headers_from_arguments_and_files_keep_their_order(tmp_path: Path) -> None:
     file = tmp_path / "headers"
     file.write_text("HTTP/1.1 200 OK\nDigest: SHA-256=a:b\n\nX-Level:2\n")
     pairs = read_headers(["X-Level: 1", f"@{file}", "X-Empty:"])
@@ -38,7 +38,7 @@ def test_headers_are_read_in_their_order_from_arguments_and_files(tmp_path: Path
     assert by_name(pairs) == {"X-Level": ["1", "2"], "Digest": ["SHA-256=a:b"], "X-Empty": [""]}
 
 
-def test_a_body_is_what_is_written_or_a_file_byte_for_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_is_an_argument_or_the_exact_content_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "body"
     file.write_bytes(b"\xff\r\n")
     assert read_body("Gr\u00fcn") == "Gr\u00fcn".encode()
@@ -49,7 +49,7 @@ def test_a_body_is_what_is_written_or_a_file_byte_for_byte(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("command", ["reset", "state", "clock"])
-def test_only_flags_that_say_where(command: str) -> None:
+def test_control_commands_have_only_the_flags_that_locate_a_sandbox(command: str) -> None:
     flags = {flag for parameter in main.cli.commands[command].params for flag in parameter.opts if "-" in flag}
 
     assert {"--host", "--port", "--confdir", "--session"} <= flags

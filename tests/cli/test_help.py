@@ -1,4 +1,4 @@
-"""The help of all commands: one layout, in sections, with examples that can be typed."""
+"""The help of all commands has the same layout, with sections and working examples."""
 
 import re
 import shlex
@@ -51,7 +51,7 @@ def test_commands_are_in_groups() -> None:
     assert sections(printed()) == [*help.SECTIONS, "Global options", "Examples"]
 
 
-def test_a_plugins_command_is_in_a_group_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_a_plugin_has_its_own_group(monkeypatch: pytest.MonkeyPatch) -> None:
     greet = click.Command("greet", help="Greet.", callback=lambda: None)
     monkeypatch.setattr("xs2a_sandbox.cli.main._added_commands", lambda: {"greet": greet})
 
@@ -80,7 +80,7 @@ def test_options_of_serve_are_in_sections() -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_every_command_has_a_summary_and_two_examples_that_it_can_read(words: tuple[str, ...]) -> None:
+def test_every_command_has_a_summary_and_two_valid_examples(words: tuple[str, ...]) -> None:
     command = find(words).command
     assert isinstance(command, help.SectionedCommand | help.SectionedGroup)
     assert len(words) > 1 or command.section in help.SECTIONS
@@ -93,7 +93,7 @@ def test_every_command_has_a_summary_and_two_examples_that_it_can_read(words: tu
 
 
 def read_example(example: str) -> None:
-    """Raise what the command's parser raises, such as NoSuchOption."""
+    """Parse the arguments. Raises the parser's errors, such as NoSuchOption."""
     (typed,) = re.findall(r"xs2a-sandbox ([^|)>]+)", example)
     words, context = shlex.split(typed), ROOT
     while isinstance(context.command, click.Group):
@@ -109,10 +109,13 @@ def test_every_option_has_a_help_text(words: tuple[str, ...]) -> None:
     assert missing == []
 
 
-def test_defaults_are_shown_in_one_form() -> None:
+def test_defaults_have_the_same_format() -> None:
     text = " ".join(printed("campaign").split())
 
-    assert "--jobs N Runs at the same time, each in a session. [default: 1; 1 to 64]" in text
-    assert "--timeout SPAN Treat a longer run as hanging. [default: 10 times the first run, at least 30s]" in text
+    default = "as many as keep the processor busy"
+    assert f"--jobs N Number of parallel runs, each in its own session. [default: {default}; 1 to 64]" in text
+    assert (
+        "--timeout SPAN Treat a run that takes longer as hung. [default: 10 times the first run, at least 30s" in text
+    )
     assert "x>=0" not in printed("journal")
     assert "--format text|json|github" in printed("lint")

@@ -1,4 +1,4 @@
-"""`xs2a-sandbox journal` on a sandbox that runs."""
+"""`xs2a-sandbox journal` with a running sandbox."""
 
 import json
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def test_numbers_keep_the_digits_that_were_sent(engine: Engine, port: int, flags
     assert '"rate": 12345678901234567.10' in output(port, "1", "--no-redact", *flags)
 
 
-def test_a_line_for_each_exchange_and_what_it_came_nearest_to(engine: Engine, port: int) -> None:
+def test_each_exchange_is_one_line_with_the_nearest_rule(engine: Engine, port: int) -> None:
     filled(engine)
     lines = output(port).splitlines()
     assert lines[0].startswith("#1 ")
@@ -82,13 +82,13 @@ def test_it_can_be_filtered(engine: Engine, port: int, words: list[str], found: 
     assert [line.split()[0] for line in output(port, *words).splitlines() if line.startswith("#")] == found
 
 
-def test_nothing_is_said_in_words(engine: Engine, port: int) -> None:
+def test_an_empty_journal_is_reported_in_words(engine: Engine, port: int) -> None:
     assert output(port) == "the journal is empty\n"
     filled(engine)
     assert output(port, "--rule", "none") == "none of the 2 exchanges matches\n"
 
 
-def test_one_exchange_is_shown_whole_and_redacted(engine: Engine, port: int) -> None:
+def test_a_single_exchange_is_shown_completely_and_redacted(engine: Engine, port: int) -> None:
     engine.journal.show = lambda entry, personal: replace(entry, body=b'{"note": "hidden"}')
     filled(engine)
     text = output(port, "1")
@@ -98,19 +98,19 @@ def test_one_exchange_is_shown_whole_and_redacted(engine: Engine, port: int) -> 
     assert "FORMAT_ERROR" in text
 
 
-def test_no_redact_shows_it_as_it_was_sent(engine: Engine, port: int) -> None:
+def test_no_redact_shows_the_exchange_unchanged(engine: Engine, port: int) -> None:
     filled(engine)
     assert "SECRET" not in output(port, "1")
     assert "PSU-ID: SECRET" in output(port, "1", "--no-redact")
 
 
-def test_json_is_what_the_control_interface_says(engine: Engine, port: int) -> None:
+def test_json_equals_the_answer_of_the_control_interface(engine: Engine, port: int) -> None:
     filled(engine)
     assert json.loads(output(port, "--json"))["found"] == 2
     assert json.loads(output(port, "1", "--json"))["number"] == 1
 
 
-def test_what_an_app_sends_cannot_steer_the_terminal(engine: Engine, port: int) -> None:
+def test_content_sent_by_an_app_cannot_control_the_terminal(engine: Engine, port: int) -> None:
     Client(engine).get("/v1/\x1b[2J", headers={"X-A": "\x1b[31m", "X-B": "\x9b"})
     text = output(port) + output(port, "1", "--no-redact")
     assert "\\x1b[2J" in text
@@ -122,7 +122,7 @@ def test_what_an_app_sends_cannot_steer_the_terminal(engine: Engine, port: int) 
     [
         (["1", "--status", "404"], "use either NUMBER or --status, not both"),
         (["7"], "the journal has no exchange 7"),
-        (["--session", "a b"], "a session name has"),
+        (["--session", "a b"], "a session name must have"),
         (["0"], "0 is not in the range"),
         (["--status", "4xx"], "'4xx' is not a status from 200 to 599"),
         (["--status", "99"], "'99' is not a status from 200 to 599"),

@@ -1,3 +1,4 @@
+import gc
 import json
 import re
 import shlex
@@ -39,7 +40,7 @@ def addresses(home):
 
 @pytest.fixture
 def serving(home, monkeypatch):
-    """In place of the doors: announces itself, logs one exchange, and remembers the settings."""
+    """Replace the doors by a function that announces itself, logs one exchange, and records the settings."""
     served = types.SimpleNamespace()
 
     async def serve(settings, *, built, ready, on_exchange, **options):
@@ -83,12 +84,12 @@ class TestServe:
             log_format="json",
         )
 
-    def test_without_flags_the_file_and_the_defaults_hold(self, serving, home):
+    def test_without_flags_the_file_and_the_defaults_apply(self, serving, home):
         (home / config.FILE).write_text("debug_headers: false\nport: 5\n")
         assert run("serve").exit_code == 0
         assert serving.settings == Settings(port=5, debug_headers=False)
 
-    def test_what_it_says(self, serving, home):
+    def test_addresses_state_and_an_example_are_printed(self, serving, home):
         output = run("serve").stdout
         for part in ("http://127.0.0.1:18080", "http://127.0.0.1:18081", "https://127.0.0.1:18443", "my ca.pem"):
             assert part in output
@@ -101,12 +102,12 @@ class TestServe:
         ]
         assert output.splitlines()[-1].endswith(" ci GET /v1/accounts 200 1.5ms handler list-accounts")
 
-    def test_as_lines_of_json(self, serving, home):
+    def test_output_as_lines_of_json(self, serving, home):
         first, second = map(json.loads, run("serve", "--log-format", "json").stdout.splitlines())
         assert first["proxy"] == "http://127.0.0.1:18080"
         assert second["rule"] == "list-accounts"
 
-    def test_coverage_at_the_end_on_the_standard_error(self, serving, home):
+    def test_coverage_is_printed_to_standard_error_at_the_end(self, serving, home):
         assert "exercised" not in run("serve").stderr
         result = run("serve", "--coverage")
         assert result.exit_code == 0
@@ -114,7 +115,7 @@ class TestServe:
         output = json.loads(run("serve", "--coverage", "--log-format", "json").stderr)
         assert output["operations"]["exercised"] == 0
 
-    def test_a_log_nobody_reads_does_not_hurt(self, serving, home, monkeypatch):
+    def test_a_closed_output_does_not_stop_serve(self, serving, home, monkeypatch):
         say = cli.click.echo
 
         def broken(text, **options):
@@ -132,7 +133,7 @@ class TestMistakes:
         [
             (["serve", "--port", "x"], '--port: must be a port from 0 to 65535 (0 picks a free one), not "x"'),
             (["serve", "--cassettes", "nowhere"], "--cassettes: must be folders that exist"),
-            (["serve", "--mode", "record"], "mode record needs the bank's URL: --bank URL"),
+            (["serve", "--mode", "record"], "mode record needs the bank's URL: set --bank URL"),
             (["serve", "--threads", "2"], "No such option"),
             (["nothing"], "unknown command 'nothing'"),
             (["serv"], "unknown command 'serv'; did you mean 'serve'?"),
@@ -141,20 +142,20 @@ class TestMistakes:
             (["init"], "Missing argument"),
         ],
     )
-    def test_are_said_with_status_2(self, home, words, said):
+    def test_mistakes_are_reported_with_status_2(self, home, words, said):
         result = run(*words)
         assert result.exit_code == 2
         assert "Error: " in result.stderr
         assert said in result.stderr
         assert "Traceback" not in result.output
 
-    def test_of_the_environment(self, home, monkeypatch):
+    def test_mistakes_in_the_environment(self, home, monkeypatch):
         monkeypatch.setenv("XS2A_SANDBOX_PROT", "1")
         result = run("testdata")
         assert result.exit_code == 2
         assert result.stderr == "Error: XS2A_SANDBOX_PROT: unknown setting; did you mean XS2A_SANDBOX_PORT?\n"
 
-    def test_interrupt(self, home, monkeypatch):
+    def test_an_interrupt_exits_with_130(self, home, monkeypatch):
         def interrupted(*anything):
             raise KeyboardInterrupt
 
@@ -175,15 +176,15 @@ class TestLint:
         (home / "own/c.txt").touch()
         return problems
 
-    def test_nothing_wrong(self, found, home):
-        # The two of cassettes, and the bundled test data; what is named twice counts once.
+    def test_no_problems(self, found, home):
+        # Two cassettes and the bundled test data; a file that is named twice counts once.
         result = run("lint", "own")
         assert (result.exit_code, result.stdout) == (0, "no problems in 3 files\n")
         (home / "d.yaml").touch()
         assert run("lint", "d.yaml").stdout == "no problems in 4 files\n"
         assert json.loads(run("lint", "own", "--format", "json").stdout) == []
 
-    def test_text(self, found):
+    def test_problems_as_text(self, found):
         found.append(Problem(Path("own/a.yaml"), 3, 5, "duplicate-key", "twice", "    a: 1"))
         result = run("lint", "own")
         assert (result.exit_code, result.stdout) == (
@@ -191,7 +192,7 @@ class TestLint:
             "own/a.yaml:3:5: error duplicate-key: twice\n        a: 1\n        ^\n",
         )
 
-    def test_json(self, found):
+    def test_problems_as_json(self, found):
         found.append(Problem(Path("own/a.yaml"), 3, 5, "duplicate-key", "twice", "    a: 1"))
         result = run("lint", "--format", "json")
         assert result.exit_code == 1
@@ -200,11 +201,11 @@ class TestLint:
             | {"source": "    a: 1"}
         ]
 
-    def test_json_by_its_own_flag(self, found):
+    def test_the_flag_json_is_a_short_form(self, found):
         found.append(Problem(Path("own/a.yaml"), 3, 5, "duplicate-key", "twice", "    a: 1"))
         assert run("lint", "--json").stdout == run("lint", "--format", "json").stdout
 
-    def test_cassettes_of_other_folders(self, home):
+    def test_cassettes_in_other_folders(self, home):
         (home / "mine").mkdir()
         (home / "mine/bad.yaml").write_text("cassette: 1\nrules: 1\n")
         assert run("lint").exit_code == 0
@@ -212,13 +213,13 @@ class TestLint:
         assert result.exit_code == 1
         assert "mine/bad.yaml:2:8: error wrong-type" in result.stdout
 
-    def test_github(self, found, home):
+    def test_problems_as_github_annotations(self, found, home):
         found.append(Problem(home / "own/a,b:c.yaml", 3, 5, "tag", "100% wrong:\nreally, so"))
         assert run("lint", "--format", "github").stdout == (
             "::error file=own/a%2Cb%3Ac.yaml,line=3,col=5,title=tag::100%25 wrong:%0Areally, so\n"
         )
 
-    def test_what_cannot_be_read_at_all_is_a_problem_too(self, found, monkeypatch):
+    def test_an_unreadable_file_is_reported_as_a_problem(self, found, monkeypatch):
         def unreadable(settings, paths, warn):
             raise Unreadable([Problem(Path("x.yaml"), 1, 1, "syntax", "no")])
 
@@ -228,7 +229,7 @@ class TestLint:
 
 
 class TestCoverage:
-    def test_of_the_examples(self, home):
+    def test_coverage_of_the_examples(self, home):
         result = run("coverage")
         assert result.exit_code == 0
         assert re.match(r"operations: \d+ of \d+ exercised, never:\n", result.stdout)
@@ -236,12 +237,12 @@ class TestCoverage:
         assert {*output} == {"operations", "rules", "errors"}
         assert "account-list" not in [one["id"] for one in output["operations"]["never"]]
 
-    def test_of_other_files_too(self, home):
+    def test_coverage_of_additional_files(self, home):
         (home / "mine.yaml").write_text(
             "cassette: 1\nrules:\n  - {id: mine, match: {path: /a}, respond: {text: a}, examples: [EXAMPLE]}\n"
         )
         before = json.loads(run("coverage", "--json").stdout)["rules"]
-        assert "mine.yaml" in run("coverage", "mine.yaml").stderr  # EXAMPLE is none
+        assert "mine.yaml" in run("coverage", "mine.yaml").stderr  # EXAMPLE is not a valid example
         mended = (home / "mine.yaml").read_text().replace("EXAMPLE", "{request: {}, expect: {status: 200}}")
         (home / "mine.yaml").write_text(mended)
         after = json.loads(run("coverage", "mine.yaml", "--json").stdout)["rules"]
@@ -249,12 +250,12 @@ class TestCoverage:
 
 
 class TestNewCase:
-    def test_writes_one_that_lints_clean(self, home):
+    def test_new_case_writes_a_case_without_lint_problems(self, home):
         result = run("new-case", "POST", "/v1/payments/sepa-credit-transfers", "--status", "403")
         assert (result.exit_code, result.stdout.split()[0]) == (0, "cassettes/cases/initiate-payment-403.yaml")
         assert run("lint").exit_code == 0
 
-    def test_a_mistake(self, home):
+    def test_mistakes_in_the_request(self, home):
         result = run("new-case", "GET", "/v1/acounts")
         assert result.exit_code == 2
         assert "GET /v1/accounts (account-list)" in result.stderr
@@ -262,14 +263,14 @@ class TestNewCase:
 
 
 class TestInit:
-    def test_writes_and_says_what_next(self, home):
+    def test_init_writes_files_and_prints_the_next_step(self, home):
         result = run("init", "new/place")
         assert result.exit_code == 0
         assert "new/place" in result.stdout
         assert config.load({}, {}, home / "new/place") == Settings()
 
     @pytest.mark.parametrize("name", few(scenarios(), list(scenarios())[:2]))
-    def test_with_a_scenario_among_the_cases(self, home, monkeypatch, name):
+    def test_init_with_a_scenario_adds_its_case(self, home, monkeypatch, name):
         assert run("init", "new", "--scenario", name).exit_code == 0
         monkeypatch.chdir(home / "new")
         assert run("lint").exit_code == 0
@@ -277,13 +278,13 @@ class TestInit:
         schema = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
         assert Path("cassettes/cases", schema[1]).is_file()
 
-    def test_a_scenario_that_is_none(self, home):
+    def test_an_unknown_scenario(self, home):
         result = run("init", "new", "--scenario", "nope")
         assert result.exit_code == 2
         assert "there is no scenario 'nope'; the scenarios are consent-revoked, " in result.stderr
         assert not (home / "new").exists()
 
-    def test_a_file_in_the_way_is_named(self, home):
+    def test_an_existing_file_is_named(self, home):
         (home / "xs2a-sandbox.yaml").write_text("port: 1")
         result = run("init", ".")
         assert result.exit_code == 2
@@ -295,12 +296,12 @@ class TestProgram:
     def python(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
 
-    def test_as_a_module(self):
+    def test_run_as_a_module(self):
         done = self.python("-m", "xs2a_sandbox", "--version")
         assert (done.returncode, done.stdout) == (0, f"xs2a-sandbox {__version__}\n")
 
     @pytest.mark.parametrize("words", [["--help"], ["serve", "--help"], ["testdata", "--json"]])
-    def test_without_the_proxys_libraries(self, home, words):
+    def test_commands_without_the_proxy_do_not_import_its_libraries(self, home, words):
         code = (
             "import sys\nfrom xs2a_sandbox.cli.main import cli\n"
             f"cli({words!r}, standalone_mode=False)\n"
@@ -313,7 +314,7 @@ class TestProgram:
 
 
 @pytest.mark.parametrize("words", [("serve",), ("lint",), ("campaign", "--", "true"), ("derive", ".")])
-def test_windows_is_told_before_anything_begins(words, monkeypatch):
+def test_windows_is_reported_before_anything_starts(words, monkeypatch):
     monkeypatch.setattr(errors.sys, "platform", "win32")
 
     result = run(*words)
@@ -323,8 +324,15 @@ def test_windows_is_told_before_anything_begins(words, monkeypatch):
     assert "WSL 2" in result.output
 
 
-def test_windows_is_told_to_tests_in_the_same_process(monkeypatch, tmp_path):
+def test_windows_is_reported_to_tests_in_the_same_process(monkeypatch, tmp_path):
     monkeypatch.setattr(errors.sys, "platform", "win32")
 
     with pytest.raises(errors.ConfigError, match="runs on Linux and macOS"):
         assembly.build(Settings(state="memory:", confdir=tmp_path))
+
+
+def test_a_failed_start_leaves_the_garbage_collector_enabled(home):
+    result = run("serve", "--port", "none")
+
+    assert result.exit_code == 2
+    assert gc.isenabled()

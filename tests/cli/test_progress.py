@@ -1,7 +1,9 @@
-"""The progress of long work: at a terminal, after two seconds."""
+"""Progress of long operations, shown on a terminal after two seconds."""
 
 import io
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,14 +18,14 @@ class Terminal(io.StringIO):
 
 
 def a_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Not a fixture: pytest replaces the standard error when the test begins."""
+    """This is not a fixture, because pytest replaces standard error when the test starts."""
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
     return terminal
 
 
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Sets the time."""
+    """Set the time."""
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
 
@@ -76,3 +78,19 @@ def test_quiet_shows_nothing(at: Callable[[float], None], monkeypatch: pytest.Mo
         show(1, 3)
 
     assert stderr.getvalue() == ""
+
+
+def test_another_process_can_read_the_progress_in_a_file(
+    at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "progress.json"
+    monkeypatch.setenv("XS2A_SANDBOX_PROGRESS", str(file))
+    with Progress("comparing") as show:
+        at(10)
+        show(2, 6)
+        assert json.loads(file.read_text()) == {"done": 2, "of": 6, "left": 20}
+        show(3, 6, left=4.5)
+        assert json.loads(file.read_text()) == {"done": 3, "of": 6, "left": 4.5}
+        file.unlink()
+        tmp_path.rmdir()
+        show(6, 6)

@@ -1,4 +1,4 @@
-"""`import`, `derive` and `export`, as they are typed."""
+"""`import`, `derive` and `export` on the command line."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 @pytest.fixture
 def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stands in for the real one: everything is called `hidden`."""
+    """A stand-in for redaction that renames everything to `hidden`."""
 
     class Redactor:
         marked = NONE
@@ -40,7 +40,7 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
             return replace(entry, target=entry.target.replace(IBAN, "hidden"), answer_body=b'"hidden"')
 
         def tell(self, tell: Callable[[str, str], None]) -> None:
-            """It tells of nothing."""
+            """It has no metadata."""
 
     monkeypatch.setattr("xs2a_sandbox.engine.redacting.redactor_of", lambda settings, banks: Redactor())
     monkeypatch.setattr("xs2a_sandbox.redaction.pseudonyms.fingerprint", lambda key: "1a2b3c4d")
@@ -63,7 +63,7 @@ def har(directory: Path, *entries: Exchange) -> str:
 
 
 def journey() -> Sequence[Exchange]:
-    """What an app does with the bundled bank, as if that were somewhere."""
+    """Return an app's exchanges with the bundled bank, as if it were a real one."""
 
     def asks(method: str, target: str, body: object = None, **headers: str) -> Exchange:
         pairs = [("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.1"), ("Content-Type", "application/json")]
@@ -100,7 +100,7 @@ def journey() -> Sequence[Exchange]:
     ]
 
 
-def test_a_recorded_journey_is_answered_again_without_the_bank(home: Path) -> None:
+def test_a_recorded_flow_is_replayed_without_the_bank(home: Path) -> None:
     entries = [replace(entry, target="/psd2" + entry.target, bank="https://bank.example") for entry in journey()]
     output = done("import", har(home, *entries), "--to", "tape", "--no-redact")
 
@@ -118,7 +118,7 @@ def test_a_recorded_journey_is_answered_again_without_the_bank(home: Path) -> No
         assert Headers(answer.headers).get("x-request-id") == entry.headers.get("x-request-id")
 
 
-def test_what_is_imported_is_redacted(home: Path, redactor: None) -> None:
+def test_imported_recordings_are_redacted(home: Path, redactor: None) -> None:
     done("import", har(home, taped(f"/v1/accounts/{IBAN}", {"iban": IBAN})), "--to", "tape")
 
     (file,) = raw_files(home / "tape")
@@ -129,13 +129,13 @@ def test_what_is_imported_is_redacted(home: Path, redactor: None) -> None:
     assert not any(IBAN in text for text in written)
 
 
-def test_leaving_things_as_they_are_is_said_in_the_recording(home: Path) -> None:
+def test_no_redact_is_noted_in_the_recording(home: Path) -> None:
     done("import", har(home, taped("/v1/accounts")), "--to", "tape", "--no-redact")
     assert read_head(raw_files(home / "tape")[0])["redacted"] is False
     assert "redacted: false" in (home / "tape" / "cassettes" / "accounts.yaml").read_text()
 
 
-def test_each_kind_of_file_is_known_by_what_it_holds(home: Path) -> None:
+def test_each_file_format_is_recognised_by_its_content(home: Path) -> None:
     from mitmproxy.io import FlowWriter
     from mitmproxy.test import tflow
 
@@ -157,9 +157,9 @@ def test_each_kind_of_file_is_known_by_what_it_holds(home: Path) -> None:
         assert "path: /v1/stub" in (home / "tape" / "cassettes" / f"wiremock-{name}.yaml").read_text()
 
 
-def test_what_is_left_out_is_listed(home: Path) -> None:
+def test_skipped_entries_are_listed(home: Path) -> None:
     result = run("import", har(home, taped("/v1/a", cut=True), taped("/v1/b")), "--to", "tape", "--no-redact")
-    assert "left out: GET /v1/a at 2026-11-21T10:11:12+00:00: its answer was not recorded to the end\n" in result.stdout
+    assert "left out: GET /v1/a at 2026-11-21T10:11:12+00:00: its answer was not recorded completely\n" in result.stdout
     assert "1 rule in 2 files:" in result.stdout
 
 
@@ -167,13 +167,13 @@ def test_what_is_left_out_is_listed(home: Path) -> None:
     ("content", "complaint"),
     [
         ("{", "is not JSON"),
-        ("[]", "is not a HAR file, a dump of mitmproxy, a Postman collection or a mapping of WireMock"),
+        ("[]", "must be a HAR file, a mitmproxy dump, a Postman collection, a WireMock mapping, commands of curl or"),
         ('{"log": {"entries": []}}', "contains no request with a response that could be imported"),
         ('{"log": {"entries": [{}]}}', r"log.entries[0]: request.url is missing"),
-        ("5:", "It is no dump of mitmproxy"),
-        ("9" * 18 + ":x", "with one of more than 12 digits. It is no dump of mitmproxy"),
-        ("9" * 40 + ":x", "with one of more than 12 digits. It is no dump of mitmproxy"),
-        ("-5:x,", "It is no dump of mitmproxy"),
+        ("5:", "The file is not a mitmproxy dump"),
+        ("9" * 18 + ":x", "a length of at most 12 digits. The file is not a mitmproxy dump"),
+        ("9" * 40 + ":x", "a length of at most 12 digits. The file is not a mitmproxy dump"),
+        ("-5:x,", "The file is not a mitmproxy dump"),
     ],
 )
 def test_a_file_that_cannot_be_imported_changes_nothing(content: str, complaint: str, home: Path) -> None:
@@ -183,13 +183,13 @@ def test_a_file_that_cannot_be_imported_changes_nothing(content: str, complaint:
     assert not (home / "tape").exists()
 
 
-def test_a_directory_that_cannot_be_written_is_a_mistake(home: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_reported(home: Path) -> None:
     (home / "tape").write_text("")
     result = run("import", har(home, taped("/v1/a")), "--to", "tape", "--no-redact")
     assert (result.exit_code, "the recording cannot be written" in result.stderr) == (2, True)
 
 
-def test_deriving_again_keeps_what_was_edited(home: Path) -> None:
+def test_deriving_again_keeps_edited_rules(home: Path) -> None:
     tape(home / "tape", taped("/v1/accounts", 1), taped("/v1/consents", 1))
     assert "\n2 rules in 2 files:\n  tape/cassettes/accounts.yaml\n" in done("derive", "tape")
     file = home / "tape" / "cassettes" / "accounts.yaml"
@@ -206,8 +206,8 @@ def test_a_dialect_is_derived_into_the_working_directory(home: Path) -> None:
         taped("/x/v1/consents/c-1/status", gone, status=404, headers=[("X-Request-ID", str(UUID(int=1)))]),
     )
     output = done("derive", "--dialect", "mine", "tape")
-    assert "1 of the recording's 1 requests are answered alike" in output
-    assert "It answers with: xs2a-sandbox serve --dialect mine" in output
+    assert "1 of the recording's 1 requests get the recorded answer" in output
+    assert "Use it with: xs2a-sandbox serve --dialect mine" in output
     assert (home / "cassettes" / "mine" / "dialect.yaml").read_text().startswith("# Derived from 1 exchange")
     assert not (home / "tape" / "cassettes").exists()
 
@@ -221,10 +221,10 @@ def test_a_dialect_is_derived_into_the_working_directory(home: Path) -> None:
         (["--dialect", "mine", "text"], "text is not a recording"),
         (["--dialect", "mine", "--by", "xs2a-1.84", "tape"], "use either --by or --dialect"),
         (["text"], "text is a file"),
-        (["--by", "other", "tape"], "there is no dialect 'other'"),
+        (["--by", "other", "tape"], "unknown dialect 'other'"),
     ],
 )
-def test_what_no_dialect_can_be_derived_from_changes_nothing(words: list[str], complaint: str, home: Path) -> None:
+def test_a_failed_derivation_changes_nothing(words: list[str], complaint: str, home: Path) -> None:
     tape(home / "tape", taped("/v1/accounts", {"accounts": []}))
     (home / "empty").mkdir()
     (home / "text").write_text("something")
@@ -242,13 +242,13 @@ def test_an_export_is_a_har_file(home: Path) -> None:
     assert done("import", "all.har", "--to", "copy", "--no-redact").startswith("2 exchanges")
 
 
-def test_nothing_to_derive_or_export_is_a_mistake(home: Path) -> None:
+def test_an_empty_recording_cannot_be_derived_or_exported(home: Path) -> None:
     for words in (["derive", "."], ["export", "--har", "a.har"]):
         result = run(*words)
         assert (result.exit_code, "there is no recording in" in result.stderr) == (2, True)
 
 
-def test_the_real_redaction_knows_the_words_of_the_interface_and_the_rules_of_the_settings(home: Path) -> None:
+def test_redaction_uses_the_vocabulary_of_the_interface_and_the_configured_rules(home: Path) -> None:
     (home / "rules.yaml").write_text("redaction: 1\nkeep:\n  - {member: nickname}\n")
     (home / "xs2a-sandbox.yaml").write_text("redaction: rules.yaml\n")
     path = f"/v1/payments/instant-sepa-credit-transfers/{IBAN}"
@@ -261,7 +261,7 @@ def test_the_real_redaction_knows_the_words_of_the_interface_and_the_rules_of_th
     assert (b'"Anna"' in entry.answer_body, b"Huber" in entry.answer_body) == (True, False)
 
 
-def test_a_password_in_a_url_is_in_no_line_of_what_is_imported(home: Path) -> None:
+def test_a_password_in_a_url_is_not_imported(home: Path) -> None:
     urls = ("https://anna:geheim@other.bank.example", "https://xs2a.bank.example/psd2")
     done("import", har(home, *(taped("/v1/konten", {"n": 1}, bank=url) for url in urls)), "--to", "tape")
     (file,) = raw_files(home / "tape")
@@ -269,7 +269,7 @@ def test_a_password_in_a_url_is_in_no_line_of_what_is_imported(home: Path) -> No
     assert all(url.startswith("https://") for url in read_head(file)["banks"])
 
 
-def test_what_is_exported_is_not_redacted_a_second_time(home: Path) -> None:
+def test_exports_are_not_redacted_again(home: Path) -> None:
     done("import", har(home, taped(f"/v1/accounts/{IBAN}", {"iban": IBAN})), "--to", "tape")
     done("export", "tape", "--har", "all.har")
     done("import", "all.har", "--to", "again")

@@ -1,4 +1,4 @@
-"""`xs2a-sandbox vault`: it leaves the machine under a passphrase only."""
+"""`xs2a-sandbox vault` always protects an exported vault with a passphrase."""
 
 from pathlib import Path
 
@@ -25,14 +25,14 @@ def export(file: str = "v", confdir: str = "conf") -> Result:
     return CliRunner().invoke(cli, ["vault", "export", file, "--confdir", confdir], prog_name="xs2a-sandbox")
 
 
-def test_it_is_not_written_without_a_passphrase() -> None:
+def test_no_vault_is_exported_without_a_passphrase() -> None:
     done = export()
     assert done.exit_code == 2
     assert "needs a passphrase: set XS2A_SANDBOX_VAULT_KEY" in done.output
     assert not Path("v").exists()
 
 
-def test_what_is_written_opens_with_the_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exported_vault_opens_with_the_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
     done = export()
     assert (done.exit_code, done.output) == (0, "the vault with 1 request was written to v\n")
@@ -41,7 +41,7 @@ def test_what_is_written_opens_with_the_passphrase(monkeypatch: pytest.MonkeyPat
     assert real.target == f"/v1/accounts/{IBAN}"
 
 
-def test_a_file_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_existing_file_is_not_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
     Path("v").write_text("mine")
     done = export()
@@ -50,7 +50,7 @@ def test_a_file_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path("v").read_text() == "mine"
 
 
-def test_where_there_is_no_vault_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_vault_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
     done = export(confdir="elsewhere")
     assert done.exit_code == 2

@@ -1,4 +1,4 @@
-"""`sign` prints headers that the sandbox takes, and `explain` reads them."""
+"""`sign` prints headers that the sandbox accepts and `explain` reads."""
 
 import json
 from datetime import UTC, datetime
@@ -30,14 +30,14 @@ def run(*arguments: object, stdin: str = "") -> Result:
 
 
 @pytest.mark.parametrize("form", ["signature", "jws"])
-def test_explain_takes_what_sign_prints(seal: Path, form: str) -> None:
+def test_explain_accepts_the_output_of_sign(seal: Path, form: str) -> None:
     headers = run("sign", "GET", URL, "--with", seal, "--form", form, "-H", "X-Extra: 1").output
     assert "X-Extra: 1\n" in headers
     explained = json.loads(run("explain", "GET", URL, "--offline", "--json", "-H", "@-", stdin=headers).output)
     assert (explained["answer"]["status"], explained["signature"]) == (200, None)
 
 
-def test_explain_shows_both_texts(seal: Path) -> None:
+def test_explain_shows_both_signing_strings(seal: Path) -> None:
     names = ("--sign", "x-request-id", "--sign", "digest")
     headers = run("sign", "GET", URL, "--with", seal, *names).output.replace(
         '"x-request-id digest"', '"digest x-request-id"'
@@ -49,7 +49,7 @@ def test_explain_shows_both_texts(seal: Path) -> None:
     assert lines == ["'digest", "'x-request-id", "'x-request-id", "'digest"]
 
 
-def test_explain_says_what_warn_would(seal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_shows_the_warnings_of_mode_warn(seal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XS2A_SANDBOX_CHECKS", "warn")
     id = "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
     text = run("explain", "GET", URL, "--offline", "-H", id).output
@@ -61,14 +61,14 @@ def test_explain_says_what_warn_would(seal: Path, monkeypatch: pytest.MonkeyPatc
     ("arguments", "text"),
     [
         (("--with", "no-such.pem"), "No such file"),
-        (("--with", "ca.pem"), "holds no private key"),
-        (("--with", "qseal.p12"), "holds no certificate as PEM"),
+        (("--with", "ca.pem"), "contains no readable private key"),
+        (("--with", "qseal.p12"), "contains no certificate in PEM format"),
         (("--with", "qseal.pem", "--sign", "psu-id"), "the request has no header 'psu-id'"),
         (("--with", "qseal.pem", "-H", "nothing"), "is not a header; write it as 'Name: value'"),
         (("--with", "qseal.pem", "-d", "@no-such.json"), "No such file"),
     ],
 )
-def test_what_it_cannot_sign(seal: Path, arguments: tuple[str, ...], text: str) -> None:
+def test_requests_that_cannot_be_signed(seal: Path, arguments: tuple[str, ...], text: str) -> None:
     ca = TrustService(seal.parent / "conf").ca(datetime.now(UTC)).certificate
     (seal.parent / "ca.pem").write_bytes(ca.public_bytes(Encoding.PEM))
     done = run("sign", "POST", URL, *arguments)

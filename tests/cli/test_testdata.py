@@ -1,4 +1,4 @@
-"""`testdata`: what is listed of the bank's data, as JSON and as tables."""
+"""`testdata` lists the bank's data as JSON and as tables."""
 
 import json
 import types
@@ -50,7 +50,7 @@ def data(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_json() -> None:
+def test_data_as_json() -> None:
     assert json.loads(run("testdata", "--json").stdout) == {
         "consents": [
             {"id": "22222222-1111-4111-8111-111111111111", "role": "expired", "accounts": ["AT1"]},
@@ -83,14 +83,14 @@ def test_json() -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_table() -> None:
+def test_data_as_a_table() -> None:
     table = run("testdata").stdout
     for part in (VALID, "Anna [bold]", "2.50", "sepa-credit-transfers", "sms"):
         assert part in table
-    assert not set(table) & set("┏┃┡│└─\x1b"), "a pipe gets no frames and no colours"
+    assert not set(table) & set("┏┃┡│└─\x1b"), "output to a pipe has no frames and no colours"
 
 
-def test_the_bundled_test_data_and_an_own_one(home: Path) -> None:
+def test_bundled_and_custom_test_data(home: Path) -> None:
     listed = json.loads(run("testdata", "--json").stdout)
     assert {consent["role"] for consent in listed["consents"]} == {"authorised", "expired", "unknown"}
     (home / "cassettes").mkdir()

@@ -32,7 +32,7 @@ def read(file: str) -> TppCertificate:
     return certificate.read(der)
 
 
-def test_new_certificates_are_written_with_the_lines_that_show_them() -> None:
+def test_new_certificates_are_written_and_usage_is_printed() -> None:
     done = tpp("new", "--name", "My TPP", "--roles", "AISP,pisp", "--id", "PSDDE-BAFIN-4711", *KEY)
     qwac, qseal = read("my-tpp/qwac.pem"), read("my-tpp/qseal.pem")
 
@@ -64,7 +64,7 @@ def test_the_same_tpp_gets_a_second_pair_in_another_folder() -> None:
     ("arguments", "text"),
     [
         (["--roles", "AISP,CEO"], "'CEO' is not a role; the roles are AISP, PISP, PIISP"),
-        (["--id", "AT-123"], "write it like PSDAT-FMA-123456"),
+        (["--id", "AT-123"], "it must look like PSDAT-FMA-123456"),
         (["--name", "x" * 65], "1 to 64 printable characters"),
         (["--name", "a\nb"], "1 to 64 printable characters"),
         (["--domain", "tpp example"], "is not a host name"),
@@ -73,7 +73,7 @@ def test_the_same_tpp_gets_a_second_pair_in_another_folder() -> None:
         (["--days", "0"], "not in the range"),
     ],
 )
-def test_what_cannot_be_is_told(arguments: list[str], text: str) -> None:
+def test_mistakes_are_reported(arguments: list[str], text: str) -> None:
     done = tpp("new", "--name", "My TPP", *arguments)
 
     assert done.exit_code == 2
@@ -81,7 +81,7 @@ def test_what_cannot_be_is_told(arguments: list[str], text: str) -> None:
     assert not Path("my-tpp").exists()
 
 
-def test_bad_ones_are_made_by_a_flag_for_what_is_wrong() -> None:
+def test_flags_create_defective_certificates() -> None:
     made = {name: tpp("new", "--name", "My TPP", *KEY, f"--{name}", "--to", name) for name in ("expired", "no-psd2")}
 
     assert {done.exit_code for done in made.values()} == {0}
@@ -89,7 +89,7 @@ def test_bad_ones_are_made_by_a_flag_for_what_is_wrong() -> None:
     assert (read("no-psd2/qwac.pem").roles, read("no-psd2/qseal.pem").kind) == ((), "QSEAL")
 
 
-def test_what_is_revoked_or_blocked_is_known_at_once() -> None:
+def test_a_revoked_or_blocked_certificate_is_refused_immediately() -> None:
     tpp("new", "--name", "My TPP", *KEY, "--id", "PSDAT-FMA-1")
     tpp("new", "--name", "My TPP", *KEY, "--id", "PSDAT-FMA-2", "--revoked", "--to", "other")
     revoked, blocked = tpp("revoke", "my-tpp/qwac.pem"), tpp("block", "PSDAT-FMA-1")
@@ -103,16 +103,16 @@ def test_what_is_revoked_or_blocked_is_known_at_once() -> None:
     assert not TrustService(Path("conf")).trust().providers["PSDAT-FMA-1"].is_blocked
 
 
-def test_who_cannot_be_revoked_or_blocked_is_told() -> None:
+def test_unknown_certificates_cannot_be_revoked_or_blocked() -> None:
     Path("nothing.pem").write_text("nothing")
     unknown, nothing = tpp("block", "PSDAT-FMA-1"), tpp("revoke", "nothing.pem")
 
     assert (unknown.exit_code, nothing.exit_code) == (2, 2)
     assert "no certificate was issued for PSDAT-FMA-1" in unknown.output
-    assert "holds no readable certificate" in nothing.output
+    assert "contains no readable certificate" in nothing.output
 
 
-def test_the_zoo_has_one_of_each_with_its_code() -> None:
+def test_the_zoo_contains_a_certificate_for_each_error_code() -> None:
     done = tpp("zoo", "zoo")
 
     assert done.exit_code == 0, done.output
@@ -134,7 +134,7 @@ def test_every_kind_is_in_the_documentation() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("keytool") is None, reason="there is no Java")
-def test_keytool_makes_a_jks_with_the_line_that_is_printed() -> None:
+def test_keytool_converts_a_certificate_to_jks_with_the_printed_command() -> None:
     done = tpp("new", "--name", "My TPP", *KEY)
     line = next(line for line in done.output.splitlines() if line.startswith("keytool "))
     subprocess.run(line, shell=True, check=True, capture_output=True, timeout=120)

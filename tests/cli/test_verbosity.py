@@ -1,4 +1,4 @@
-"""`--quiet` and `--verbose`, which mean the same for every command that has them."""
+"""`--quiet` and `--verbose`, which have the same meaning in all commands."""
 
 # ruff: noqa: F401, F811 - a fixture of another file
 
@@ -42,19 +42,19 @@ def test_remarks_and_details(words: list[str], stdout: str, stderr: str) -> None
 
 
 @pytest.mark.parametrize("words", [["-q", "-v"], ["--verbose", "--quiet"]])
-def test_both_are_a_mistake(words: list[str]) -> None:
+def test_both_flags_together_are_refused(words: list[str]) -> None:
     result = CliRunner().invoke(speak, words)
 
     assert result.exit_code == 2
     assert "use either --quiet or --verbose, not both" in result.stderr
 
 
-def test_outside_of_a_command_it_is_normal() -> None:
+def test_the_default_outside_of_a_command_is_normal() -> None:
     assert Verbosity.current() is Verbosity.NORMAL
 
 
 @pytest.mark.parametrize("name", QUIET)
-def test_commands_that_have_them(name: str) -> None:
+def test_commands_with_both_flags(name: str) -> None:
     text = run(name, "--help").output
 
     assert "-q, --quiet" in text

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the clients need, of Debian's packages and of npm's; what is there already stays as it is.
-# Nothing here fails: the tests of a client that cannot run are skipped, and say why.
+# Install the packages that the clients need from Debian and npm. Installed packages are kept.
+# This script never fails. The tests of a client that cannot run are skipped with the reason.
 set -u
 cd "$(dirname "$0")/node" || exit
 
@@ -23,28 +23,28 @@ if [ ${#packages[@]} != 0 ]; then
     "${as[@]}" apt-get update -qq
     for package in "${packages[@]}"; do
       "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$package" >/dev/null ||
-        echo "$package cannot be installed: the tests of its clients are skipped." >&2
+        echo "$package cannot be installed. The tests of its clients are skipped." >&2
     done
   else
-    echo "There is no ${packages[*]}, and it cannot be installed here: the tests of its clients are skipped." >&2
+    echo "Cannot install ${packages[*]} here. The tests of these clients are skipped." >&2
   fi
 fi
 
 command -v node >/dev/null && command -v npm >/dev/null || exit 0
 if ! cmp -s package-lock.json node_modules/.installed; then
-  echo "Installing npm's packages for the clients"
+  echo "Installing npm packages for the clients"
   if npm ci --silent --no-audit --no-fund; then
     cp package-lock.json node_modules/.installed
   else
-    echo "npm cannot install them: the tests of Node's clients are skipped." >&2
+    echo "npm cannot install them. The tests of the Node clients are skipped." >&2
   fi
 fi
 
-# undici has to fit the one in Node; 6, of package.json, is for Node 18 to 22.
+# The version of undici must match the one in Node. Version 6 in package.json is for Node 18 to 22.
 inside="$(node -p 'process.versions.undici.split(".")[0]')"
 installed="$(node -p 'require("undici/package.json").version.split(".")[0]' 2>/dev/null)"
 if [ -n "$installed" ] && [ "$inside" -gt "$installed" ]; then
   npm install --silent --no-audit --no-fund --no-save --no-package-lock "undici@$inside" ||
-    echo "npm cannot install undici $inside: the tests of Node's clients may fail." >&2
+    echo "npm cannot install undici $inside. The tests of the Node clients may fail." >&2
 fi
 exit 0

@@ -1,4 +1,4 @@
-"""A port that passes bytes on to another, both ways, and counts the connections."""
+"""A TCP relay that copies bytes in both directions and counts connections."""
 
 import asyncio
 from contextlib import suppress
@@ -7,7 +7,7 @@ from tests.support.doors import DEADLINE, Loop
 
 
 class Relay:
-    """Passes on what comes to its `port`, while it is entered; `connections` is how many came."""
+    """Forward connections from `port` while the context is active. `connections` counts them."""
 
     def __init__(self, loop: Loop, target: int) -> None:
         self._loop = loop
@@ -49,7 +49,7 @@ class Relay:
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Until `reader` ends; then `writer` does, too, as abruptly as it."""
+    """Copy data until `reader` ends, then end `writer` in the same way."""
     try:
         while chunk := await reader.read(65536):
             writer.write(chunk)

@@ -1,6 +1,6 @@
-"""Programs that users of other languages would write walk through every door.
+"""Clients in other languages send the same requests through every door.
 
-They are started as docs/clients.md says, and print what they were answered; README.md says what each of them does.
+They are started as described in docs/clients.md and print the answers. README.md describes the requests.
 """
 
 import json
@@ -33,11 +33,11 @@ HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs" / "clients.md").read_text()
 ACCOUNT = "AT459880000010204711"
 WALK = 120
-"""Seconds for a walk, on a machine that is busy with other tests."""
+"""Seconds for one run, on a machine that is busy with other tests."""
 
 
 def block(beginning: str) -> str:
-    """The one of docs/clients.md, in sh, that begins so."""
+    """Return the sh block of docs/clients.md that starts with this text."""
     (text,) = [
         text for text in re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE) if text.startswith(beginning)
     ]
@@ -46,10 +46,11 @@ def block(beginning: str) -> str:
 
 @dataclass(frozen=True)
 class Client:
-    """A program: how it is started and what of the machine that needs, in sh, and how it speaks HTTP.
+    """A client program: how to start it and what it needs (both in sh), and how it uses HTTP.
 
-    `takes` is the most connections that it makes beside those that are to be new. Of clients with a proxy and an https
-    URL, a `wasteful` one makes a connection for each request, an `untunnelled` one asks the proxy in the clear.
+    `takes` is the maximum number of connections, without those that must be new. With a proxy and an https URL, a
+    `wasteful` client opens a connection for each request, and an `untunnelled` one sends requests to the proxy in
+    plain text.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Way:
-    """To the sandbox: the door, and the base URL that the app knows, with the door's port."""
+    """The way to the sandbox: the door, and the base URL for the app with the door's port."""
 
     name: str
     door: str
@@ -88,13 +89,13 @@ WAYS = (HTTP, HTTPS, PROXY_HTTP, PROXY_HTTPS)
 
 
 def curl(name: str, **options: Any) -> Client:
-    # Each of its nine steps is a process, and so is the last one.
+    # Each of the nine steps, and the last one, is a separate process.
     return Client(name, f"{HERE}/curl/walk.sh", "command -v curl", takes=10, **options)
 
 
 def node(name: str, program: str, **options: Any) -> Client:
     start = block("NODE_EXTRA_CA_CERTS").replace("app.js", f"{HERE}/node/{program}")
-    # On a machine that has other work, fetch makes a connection where the last one is not given back yet.
+    # On a busy machine, fetch opens a new connection if the last one has not been released yet.
     return Client(name, start, f"command -v node && test -d {HERE}/node/node_modules", takes=8, **options)
 
 
@@ -132,7 +133,7 @@ CLIENTS = (
     python("aiohttp", "aiohttp"),
 )
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
-# With the version of HTTP that is not their own choice, and with what clients read of the environment themselves.
+# Clients with a fixed HTTP version, and clients that read the environment themselves.
 OTHERWISE = (
     curl("curl-1.1", http_version="1.1"),
     curl("curl-2", http_version="2", http2=True),
@@ -148,7 +149,7 @@ OTHERWISE = (
 
 @dataclass(frozen=True)
 class Walk:
-    """What a client was answered, step by step, its connections, and what the sandbox saw of those that speak TLS."""
+    """The answers that a client got step by step, its connections, and the TLS handshakes that the sandbox recorded."""
 
     steps: Mapping[str, Any]
     connections: int
@@ -157,7 +158,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A real one, in a process whose folder holds what the clients need."""
+    """A sandbox in another process. Its folder contains the files that the clients need."""
 
     serving: Serving
     folder: Path
@@ -187,13 +188,13 @@ class Sandbox:
         return Walk(json.loads(done.stdout), relay.connections, self.handshakes()[before:])
 
     def here(self, start: str, port: int, *, certified: bool) -> str:
-        """The block of the documentation, with the proxy's port and the folder of this sandbox."""
+        """Return the block of the documentation with the proxy's port and the folder of this sandbox filled in."""
         if certified:
             start = start.replace("java -D", f"java {KEY_STORE} -D")
         return start.replace("8080", str(port)).replace("~/.xs2a-sandbox", str(self.serving.confdir))
 
     def settings(self, client: Client, way: Way, port: int, *, certified: bool) -> dict[str, str]:
-        """The variables that README.md lists, and those that the blocks of the documentation leave to the app."""
+        """Return the variables listed in README.md, and those that the documentation leaves to the app."""
         variables = {"BASE_URL": way.url.format(port=port), "BUILT": str(self.built), "CURL_HOME": str(self.folder)}
         if way.tls:
             variables[client.ca_variable] = str(self.serving.ca_file)
@@ -204,17 +205,17 @@ class Sandbox:
             variables["HTTP_VERSION"] = client.http_version
         if certified:
             variables |= {"CLIENT_CERT": f"{self.folder}/{TPP}.crt", "CLIENT_KEY": f"{self.folder}/{TPP}.key"}
-        # Two compilers for a program of a second would make it take three.
+        # Starting two compilers at once would make a program of one second take three.
         return variables | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
 
 
 TPP = "tpp"
-"""The name in the clients' certificate."""
+"""The name in the certificates of the clients."""
 
 KEY_STORE = "-Djavax.net.ssl.keyStore=client.p12 -Djavax.net.ssl.keyStorePassword=changeit"
 
 ELSEWHERE = ("_proxy", "ssl_cert_file", "ssl_cert_dir", "_ca_bundle", "_extra_ca_certs", "node_options", "curl_home")
-"""How the names of variables end that change what clients do by themselves."""
+"""Suffixes of environment variables that change the behaviour of clients."""
 
 
 def plain() -> dict[str, str]:
@@ -228,7 +229,7 @@ def runs(command: str) -> bool:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs that have to be compiled, as far as they can be; once for all processes of pytest."""
+    """Compile the programs that need it, if possible. All pytest processes share the result."""
     folder = tmp_path_factory.getbasetemp() / "clients"
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent.parent / "clients"
@@ -260,7 +261,7 @@ def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield sandbox
 
 
-# What the specification says
+# Required by the specification
 
 
 def is_answered(walk: Walk, client: Client, way: Way, *, new: int, kept: int) -> None:
@@ -326,11 +327,11 @@ VERSIONS = {11: "1.1"} | {
     }.items()
     for text in texts
 }
-"""How clients write the version of HTTP."""
+"""Names of the HTTP version in different clients."""
 
 
 def walks(*clients: Client) -> list[Any]:
-    """Each client on each way that it can go."""
+    """Return each client with each way that it supports."""
     pairs = [(client, way) for client in clients for way in WAYS]
     # undici speaks HTTP/1.1 through a proxy.
     pairs = [(client, way) for client, way in pairs if client.name != "undici-2" or way.door != "proxy"]
@@ -338,18 +339,18 @@ def walks(*clients: Client) -> list[Any]:
 
 
 def one_each(*clients: Client) -> list[Any]:
-    """Each client on one of the ways, by turns; the whole walk is on all of them."""
+    """Return each client with one way, in turns. The full tests use all ways."""
     return [walks(client)[number % len(WAYS)] for number, client in enumerate(clients)]
 
 
 @pytest.mark.parametrize(("client", "way"), one_each(*CLIENTS))
-def test_a_short_walk(sandbox: Sandbox, client: Client, way: Way) -> None:
+def test_short_sequence_of_requests(sandbox: Sandbox, client: Client, way: Way) -> None:
     is_answered(sandbox.walk(client, way, new=3, kept=10), client, way, new=3, kept=10)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("client", "way"), walks(*CLIENTS, *OTHERWISE))
-def test_the_whole_walk(sandbox: Sandbox, client: Client, way: Way) -> None:
+def test_full_sequence_of_requests(sandbox: Sandbox, client: Client, way: Way) -> None:
     is_answered(sandbox.walk(client, way, new=20, kept=200), client, way, new=20, kept=200)
 
 
@@ -357,15 +358,15 @@ def test_the_whole_walk(sandbox: Sandbox, client: Client, way: Way) -> None:
 @pytest.mark.parametrize(
     ("client", "way"), [walk for walk in walks(*CLIENTS, *OTHERWISE) if walk.values[0].encrypts(walk.values[1])]
 )
-def test_a_walk_with_a_client_certificate(sandbox: Sandbox, client: Client, way: Way) -> None:
+def test_sequence_with_a_client_certificate(sandbox: Sandbox, client: Client, way: Way) -> None:
     walk = sandbox.walk(client, way, new=20, kept=10, certified=True)
     is_answered(walk, client, way, new=20, kept=10)
     assert [shake["certificates"] for shake in walk.handshakes] == [[TPP]] * walk.connections
 
 
-def test_the_page_says_how_java_shows_a_certificate() -> None:
+def test_the_documentation_of_client_certificates_in_java_works() -> None:
     assert f"`{KEY_STORE}`" in PAGE
 
 
-def test_nothing_went_wrong_in_the_sandbox(sandbox: Sandbox) -> None:
+def test_the_sandbox_logged_no_errors(sandbox: Sandbox) -> None:
     assert sandbox.serving.warnings == ""

@@ -1,4 +1,4 @@
-"""A client that signs, and knows nothing of the sandbox: npm's js-nextgen-psd2."""
+"""A client that signs requests and has no knowledge of the sandbox: the npm package js-nextgen-psd2."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ PROGRAM = HERE / "node" / "signing.cjs"
 
 
 def walked(url: str, folder: Path, seal: Seal) -> list[dict[str, Any]]:
-    """The answers to the program with a seal."""
+    """Return the answers to a program that signs with this certificate."""
     (folder / "seal.crt").write_bytes(seal.certificate.public_bytes(Encoding.PEM))
     (folder / "seal.key").write_bytes(seal.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     consent = json.dumps(bodies.consent(facts.covered()))
@@ -36,7 +36,7 @@ def walked(url: str, folder: Path, seal: Seal) -> list[dict[str, Any]]:
     not runs(f"command -v node && test -d {HERE}/node/node_modules/js-nextgen-psd2"),
     reason="js-nextgen-psd2 is not installed: `make clients` does it",
 )
-def test_a_client_that_signs(tmp_path: Path) -> None:
+def test_a_signing_client(tmp_path: Path) -> None:
     with served(tmp_path, "--checks", "signature") as serving:
         created, status = walked(serving.direct, tmp_path, trusted(TrustService(serving.confdir).ca(NOW)))
         assert [created["status"], status["status"]] == [200, 200], created

@@ -1,7 +1,7 @@
-"""An oracle for comparisons: changes planted into a bank's answers that must be told, and noise that must not be.
+"""An oracle for comparisons: planted changes in a bank's answers, which must be reported, and noise, which must not.
 
-They are made up from the Berlin Group's interface, not from the comparison's code. `make compare-oracle` writes the
-table of `docs/compare.md`.
+They are based on the Berlin Group's interface, not on the code of the comparison. `make compare-oracle` writes the
+table in `docs/compare.md`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MODES = ("batch", "offline", "live, answered by the sandbox", "live, answered by
 IBAN = "AT459880000010204711"
 CONSENT = ("Consent-ID", "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911")
 WHOLE = "*"
-"""The place of a change to a whole answer."""
+"""The place of a change of a whole answer."""
 UNKNOWN = "0cae8c3e-1111-4222-8333-444455556666"
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SAME = {b"99391c7e-ad88-49ec-a2ad-99ddcb1f7721", UNKNOWN.encode(), CONSENT[1].encode()}
@@ -43,7 +43,7 @@ Fluctuation = Callable[[Response, int], Response]
 
 @dataclass(frozen=True)
 class Plant:
-    """A change at `place` of the answer `base`, after those `before`; `severity` is what it does to an app."""
+    """A change at `place` in the answer `base`, applied after `before`. `severity` is its effect on an app."""
 
     kind: str
     name: str
@@ -56,7 +56,10 @@ class Plant:
 
 @dataclass(frozen=True)
 class Noise:
-    """A change that is none. What fluctuates is seen only where the bank is asked more than once (`reads`)."""
+    """A change that does not matter.
+
+    Fluctuating values are recognised only if the bank is asked repeatedly (`reads`).
+    """
 
     kind: str
     name: str
@@ -68,7 +71,7 @@ class Noise:
 
 @cache
 def exchanges() -> dict[str, tuple[Request, Response]]:
-    """What a sandbox says to the requests of a journey, by the name of each."""
+    """Return the exchanges of a flow with a sandbox, by name."""
     return asyncio.run(_journey())
 
 
@@ -139,7 +142,7 @@ def _json(value: Any) -> bytes:
 
 @cache
 def of_bank(base: str) -> Response:
-    """The same, said by a bank that calls what it makes by names of its own, and has its pages elsewhere."""
+    """Return the same exchanges from a bank with other ids and other addresses of pages."""
 
     def renamed(text: bytes) -> bytes:
         own = _UUID.sub(
@@ -162,7 +165,7 @@ def _steps(path: str) -> list[Any]:
 
 
 def edit(path: str, change: Callable[[Any, Any], None]) -> Change:
-    """`change` is told what holds the place, and the last step to it."""
+    """Call `change` with the container of the place, and the last step to it."""
 
     def made(response: Response) -> Response:
         value = json.loads(response.body)
@@ -192,7 +195,7 @@ def body(text: bytes, kind: str | None = None) -> Change:
 
 
 def header(name: str, value: str | None) -> Change:
-    """With another value, or without the header."""
+    """Replace the value of the header, or remove the header."""
 
     def made(response: Response) -> Response:
         kept = tuple(pair for pair in response.headers if pair[0].lower() != name.lower())
@@ -699,7 +702,7 @@ def always(change: Change) -> Fluctuation:
 
 
 def by_turns(*changes: Change) -> Fluctuation:
-    """Another one with each read of the bank's answer."""
+    """Use another value in each of the bank's answers."""
     return lambda response, read: changes[read % len(changes)](response)
 
 
@@ -854,7 +857,7 @@ def _comparison() -> Comparison:
     engine = bundled_engine()
 
     async def nobody(request: Request) -> Response:
-        raise ValueError("a comparison of its own journey asks")
+        raise ValueError("the flow sends no other request")
 
     return Comparison(
         engine.interface,
@@ -868,7 +871,7 @@ def _comparison() -> Comparison:
 
 
 async def compared(mode: str, case: Plant | Noise) -> Compared:
-    """What comes of the last exchange of a case."""
+    """Return the result of the last exchange of a case."""
     current, reads = "", 0
 
     async def sandbox(request: Request) -> Response:
@@ -919,8 +922,9 @@ def _redact() -> Any:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`is_told`: there is a difference where one was planted. `others` are elsewhere. `is_redacted_told`: a redacted
-    report tells as much, and shows how the two sides differ.
+    """`is_told` means that the planted difference was reported; `others` are reported elsewhere.
+
+    `is_redacted_told` means that a redacted report contains it too, and shows how both sides differ.
     """
 
     case: Plant | Noise
@@ -1005,7 +1009,7 @@ BEGIN = "## How reliable it is\n"
 
 
 def page(text: str) -> str:
-    """The page with the table of this moment."""
+    """Return the page with the current table."""
     before, _, _ = text.partition(BEGIN)
     words = (
         "\n`make compare-oracle` puts changes and noise into the answers of a bank, counts the differences that\n"

@@ -1,4 +1,4 @@
-"""Chains of states that only one side shows, and what is answered on the way."""
+"""State sequences that occur on only one side, and the answers in each state."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ def compared(then: list[Exchange], now: list[Exchange]) -> BehaviourComparison:
     return behaviour("then", "now", chains(then, INDEX), chains(now, INDEX))
 
 
-def test_the_states_are_told_with_how_long_they_took_and_how_often() -> None:
+def test_sequences_contain_durations_and_counts() -> None:
     one = payment("a", (0, "RCVD"), (41, "ACSP"), (50, "ACSP"))
     other = payment("b", (0, "RCVD"), (2, "RCVD"), (44.5, "ACSP"))
     (chain,) = chains([*one, *other], INDEX)
@@ -63,14 +63,14 @@ def test_the_states_are_told_with_how_long_they_took_and_how_often() -> None:
     assert chain.stays[0].answers == {"payment-status": {200}}
 
 
-def test_what_is_the_same_has_no_difference_whatever_it_is_called_and_however_long_it_takes() -> None:
+def test_equal_sequences_have_no_difference_regardless_of_ids_and_durations() -> None:
     then = [*payment("a", (0, "RCVD"), (41, "ACSP")), *consent("c", 200)]
     now = [*payment("b", (0, "RCVD"), (4, "ACSP")), *consent("d", 200)]
 
     assert compared(then, now).differences == ()
 
 
-def test_a_chain_that_the_other_side_never_shows_is_told_with_both() -> None:
+def test_a_sequence_that_only_one_side_has_is_reported_with_both() -> None:
     then, now = payment("a", (0, "RCVD"), (41, "ACSP")), payment("b", (0, "RCVD"), (4, "PATC"), (9, "RJCT"))
     differences = compared(then, now).differences
 
@@ -83,7 +83,7 @@ def test_a_chain_that_the_other_side_never_shows_is_told_with_both() -> None:
     }
 
 
-def test_who_only_asked_less_often_is_no_severe_difference() -> None:
+def test_a_skipped_intermediate_state_is_not_severe() -> None:
     then, now = payment("a", (0, "RCVD"), (41, "ACSP")), payment("b", (0, "RCVD"), (4, "ACTC"), (9, "ACSP"))
 
     assert {one.severity for one in compared(then, now).differences} == {"low"}
@@ -100,13 +100,13 @@ def test_another_answer_in_the_same_state_is_a_difference() -> None:
     assert (one.then, one.now) == ("403", "200")
 
 
-def test_what_only_one_side_has_made_is_named_and_not_compared() -> None:
+def test_things_that_only_one_side_created_are_named_and_not_compared() -> None:
     made = compared(consent("a", 200), [*consent("b", 200), *payment("p", (0, "RCVD"))])
 
     assert (made.differences, made.alone) == ((), ("payment",))
 
 
-def test_a_consent_that_is_answered_with_is_valid_and_one_that_is_deleted_is_gone() -> None:
+def test_a_used_consent_is_valid_and_a_deleted_one_is_gone() -> None:
     asked, _, _, used = consent("a", 200)
     gone = exchange(20, "DELETE", "/v1/consents/a", None, 204)
     (chain,) = chains([asked, used, gone], INDEX)
@@ -120,7 +120,7 @@ def skipping(request: Any, response: Any) -> Any:
 
 @pytest.fixture
 def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two of the same journey: now payments end in another state."""
+    """Return two recordings of the same flow. In the second one payments end in another state."""
     monkeypatch.chdir(tmp_path)
 
     async def record(name: str, bank: TestBank) -> None:
@@ -135,7 +135,7 @@ def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_command_compares_two_recordings_and_tells_it_in_every_form(recordings: Path) -> None:
+def test_compare_reports_sequences_of_two_recordings_in_every_format(recordings: Path) -> None:
     files = [f"report.{form}" for form in ("json", "xml", "html")]
     flags = [flag for file in files for flag in ("--report", file)]
     done = CliRunner().invoke(cli, ["compare", "now", "--behaviour", "then", "--confdir", "conf", *flags])
@@ -151,7 +151,7 @@ def test_the_command_compares_two_recordings_and_tells_it_in_every_form(recordin
     assert suite.get("failures") == "2"
     assert "RCVD → ACFC" in Path("report.html").read_text()
     assert same.exit_code == 0, same.output
-    assert "3 chains of states then, 3 now, 0 differences of behaviour" in same.output
+    assert "3 sequences of states then, 3 now, 0 differences of behaviour" in same.output
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_the_command_compares_two_recordings_and_tells_it_in_every_form(recordin
         ([], "or --behaviour RECORDING"),
     ],
 )
-def test_a_call_that_lacks_something_says_what(recordings: Path, arguments: list[str], message: str) -> None:
+def test_a_missing_argument_is_named(recordings: Path, arguments: list[str], message: str) -> None:
     done = CliRunner().invoke(cli, ["compare", *arguments, "--confdir", "conf"])
 
     assert done.exit_code == 2

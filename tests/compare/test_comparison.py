@@ -22,7 +22,7 @@ UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Renamed:
-    """A bank that is a sandbox, and calls everything that it makes by names of its own."""
+    """A bank that is a sandbox with different ids."""
 
     def __init__(self, engine: Engine, letter: str) -> None:
         self.engine = engine
@@ -61,7 +61,10 @@ def step(
 
 
 async def journey(ask: Any) -> list[tuple[Request, Response]]:
-    """Consent, accounts, transactions, a payment with its authorisation, a basket: each from what came before."""
+    """Run a consent, accounts, transactions, a payment with its authorisation, and a basket.
+
+    Each step uses earlier answers.
+    """
     done: list[tuple[Request, Response]] = []
 
     async def send(method: str, target: str, body: Any = None, *headers: tuple[str, str]) -> Any:
@@ -115,9 +118,9 @@ def entry(request: Request, response: Response) -> Exchange:
 
 
 def recorded() -> list[Step]:
-    """A journey at a bank of long ago."""
+    """Record a flow at a bank long ago."""
     done = asyncio.run(journey(Renamed(an_engine(), "R").answer))
-    # Of a consent that is gone nothing is known.
+    # A deleted consent has no status.
     assert [response.status >= 400 for _, response in done] == [*[False] * (len(done) - 1), True]
     return [Step("recorded", request, entry(request, response)) for request, response in done]
 
@@ -138,25 +141,25 @@ def with_differences(compared: tuple[Compared, ...]) -> list[Any]:
     ]
 
 
-def test_a_journey_in_which_every_name_differs_has_no_difference() -> None:
+def test_a_flow_with_different_ids_has_no_differences() -> None:
     steps = recorded()
     bank, sandbox = Renamed(an_engine(), "B"), Renamed(an_engine(), "S")
     result = asyncio.run(compare(sandbox.answer, bank.answer, allow_writes=True).play(steps))
     assert with_differences(result.compared) == []
     assert len(result.compared) == len(steps) >= 16
     assert len(sandbox.names) == 5
-    # They really are different, and each side has heard only its own.
+    # The ids really differ, and each side got only its own ids.
     assert not set(bank.names.values()) & set(sandbox.names.values())
     assert b"S0-SX" not in b"".join(request.target.encode() for request in bank.asked)
 
 
-def test_a_journey_compares_with_its_recording() -> None:
+def test_a_flow_equals_its_recording() -> None:
     sandbox = Renamed(an_engine(), "S")
     result = asyncio.run(compare(sandbox.answer, None).play(recorded()))
     assert with_differences(result.compared) == []
 
 
-def test_the_app_may_have_its_answers_from_the_bank() -> None:
+def test_the_app_can_get_its_answers_from_the_bank() -> None:
     bank, sandbox = Renamed(an_engine(), "B"), Renamed(an_engine(), "S")
     comparison = compare(sandbox.answer, bank.answer)
     found: list[Compared | None] = []
@@ -174,7 +177,7 @@ def test_the_app_may_have_its_answers_from_the_bank() -> None:
     assert None not in found
 
 
-def test_a_bank_is_spared_writes_unless_it_is_allowed() -> None:
+def test_writes_are_sent_to_the_bank_only_if_allowed() -> None:
     bank = Renamed(an_engine(), "B")
     steps = [step("GET", "/v1/accounts"), step("POST", "/v1/consents", {}), step("DELETE", "/v1/consents/x")]
     comparison = compare(an_engine().answer, bank.answer, noise_reads=0)
@@ -185,7 +188,7 @@ def test_a_bank_is_spared_writes_unless_it_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(("reads", "gets"), [(0, 1), (1, 2), (3, 4)])
-def test_reads_are_sent_as_often_as_wanted_and_writes_once(reads: int, gets: int) -> None:
+def test_reads_are_repeated_as_requested_and_writes_are_sent_once(reads: int, gets: int) -> None:
     bank = Renamed(an_engine(), "B")
     comparison = compare(an_engine().answer, bank.answer, noise_reads=reads, allow_writes=True)
     asyncio.run(comparison.play([step("GET", "/v1/accounts"), step("POST", "/v1/consents", {})]))
@@ -224,24 +227,24 @@ async def _long(request: Request) -> Response:
     ("bank", "says"),
     [
         (_down, "bank-unreachable: bank.example, refused"),
-        (_packed, "its Content-Encoding cannot be undone, or its body is too large"),
+        (_packed, "its body cannot be decoded or is too large"),
         (_long, "the answer is larger than 16777216 bytes"),
     ],
 )
-def test_what_cannot_be_compared_says_why(bank: Any, says: str) -> None:
+def test_exchanges_that_cannot_be_compared_have_a_reason(bank: Any, says: str) -> None:
     result = asyncio.run(compare(an_engine().answer, bank).step(step("GET", "/v1/accounts")))
     assert (result.trouble, result.differences) == (says, ())
 
 
 @pytest.mark.parametrize("change", [{"cut": True}, {"status": 0}, {"answer_headers": Headers([("a b", "c")])}])
-def test_a_recording_that_holds_no_whole_answer_says_so(change: Any) -> None:
+def test_an_incomplete_recorded_answer_is_reported(change: Any) -> None:
     taken = entry(Request("GET", "/v1/accounts"), Response(200, (), b"{}"))
     made = Step("x", Request("GET", "/v1/accounts"), replace(taken, **change))
     assert asyncio.run(compare(an_engine().answer, None).step(made)).trouble
     assert asyncio.run(compare(an_engine().answer, None).step(Step("x", made.request))).trouble
 
 
-def test_an_answer_in_pieces_is_compared_as_a_whole() -> None:
+def test_a_chunked_answer_is_compared_as_a_whole() -> None:
     async def bank(request: Request) -> Response:
         return Response(200, (), b'{"a":', rest=_rest(b" 1", b"}"))
 
@@ -252,7 +255,7 @@ def test_an_answer_in_pieces_is_compared_as_a_whole() -> None:
     assert [(d.kind, d.where) for d in result.differences] == [("value", "/a")]
 
 
-def test_ignored_differences_are_masked_with_the_rule_s_reason() -> None:
+def test_ignored_differences_are_masked_with_the_reason_of_the_rule() -> None:
     async def bank(request: Request) -> Response:
         return Response(200, (), b'{"a":1,"b":1}')
 
@@ -268,7 +271,7 @@ def test_ignored_differences_are_masked_with_the_rule_s_reason() -> None:
     assert [rule.why for rule in result.unused] == ["of no use"]
 
 
-def test_reads_that_the_bank_refuses_are_remarked() -> None:
+def test_repeated_reads_that_the_bank_refuses_cause_a_remark() -> None:
     answers = iter([Response(200, (), b"{}"), Response(429)])
 
     async def bank(request: Request) -> Response:
@@ -279,10 +282,10 @@ def test_reads_that_the_bank_refuses_are_remarked() -> None:
 
     result = asyncio.run(compare(sandbox, bank).step(step("GET", "/x")))
     assert result.differences == ()
-    assert result.remark == "1 of the reads to find noise had another status"
+    assert result.remark == "1 of the repeated reads had a different status"
 
 
-def test_names_are_learned_from_any_success() -> None:
+def test_ids_are_learned_from_any_successful_status() -> None:
     steps = recorded()
     bank, sandbox = Renamed(an_engine(), "B"), Renamed(an_engine(), "S")
 
@@ -302,7 +305,7 @@ def test_names_are_learned_from_any_success() -> None:
 
 
 def test_a_link_to_another_consent_is_a_difference() -> None:
-    """A bank whose second consent links to its first."""
+    """A bank whose second consent links to the first one."""
     engine = an_engine()
     made: list[bytes] = []
 
@@ -320,8 +323,8 @@ def test_a_link_to_another_consent_is_a_difference() -> None:
     assert {one.consequence for one in result.compared[1].differences} == {"other-link"}
 
 
-def test_the_sandbox_may_say_the_pseudonym_of_what_the_bank_says() -> None:
-    """As amendments do, that were made of redacted answers."""
+def test_the_sandbox_may_answer_with_the_pseudonym_of_the_banks_value() -> None:
+    """Amendments made from redacted answers cause this."""
 
     def bank(owner: str) -> Any:
         async def answer(request: Request) -> Response:
@@ -341,7 +344,7 @@ def test_the_sandbox_may_say_the_pseudonym_of_what_the_bank_says() -> None:
         assert len(asyncio.run(one.step(read)).differences) == differing, owner
 
 
-def test_a_bank_that_does_not_speak_the_dialect_is_not_judged_by_its_schemas() -> None:
+def test_answers_of_a_bank_with_another_dialect_are_not_checked_with_its_schemas() -> None:
     async def both(request: Request) -> Response:
         return Response(200, (("Content-Type", "application/json"),), b'{"of": "its own"}')
 

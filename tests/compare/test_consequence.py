@@ -1,4 +1,4 @@
-"""Each difference weighs as much as it does to an app: a bank that is a sandbox, changed in one place."""
+"""The severity of each difference is its effect on an app. The bank is a sandbox with one change."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def answer_to(target: str) -> Response:
 
 
 def bank(target: str, *changes: Change | None, headers: tuple[tuple[str, str], ...] | None = None) -> Any:
-    """Answers one after the other as the sandbox, changed."""
+    """Return a bank that gives the sandbox's answers with these changes, one after the other."""
     answers = iter(changes)
 
     async def ask(request: Request) -> Response:
@@ -125,14 +125,12 @@ MESSAGE = ("tppMessages", 0)
         (REFUSED, put(*MESSAGE, "text", to="no"), "other-value", "medium"),
     ],
 )  # fmt: skip
-def test_a_difference_weighs_what_it_does_to_an_app(
-    target: str, change: Change, consequence: str, severity: str
-) -> None:
+def test_the_severity_is_the_effect_on_an_app(target: str, change: Change, consequence: str, severity: str) -> None:
     ((found, weight, _),) = weights(compared(target, bank(target, change)))
     assert (found, weight) == (consequence, severity)
 
 
-def test_a_known_state_is_another_one() -> None:
+def test_another_known_state_is_less_severe() -> None:
     target = f"/v1/consents/{CONSENT}/status"
     ((found, severity, _),) = weights(compared(target, bank(target, put("consentStatus", to="expired"))))
     assert (found, severity) == ("known-enum", "medium")
@@ -147,12 +145,12 @@ def test_a_known_state_is_another_one() -> None:
         ((("Content-Type", "application/json"), ("X-Node", "7")), "header"),
     ],
 )
-def test_headers_weigh_what_clients_make_of_them(headers: Any, consequence: str) -> None:
+def test_the_severity_of_a_header_depends_on_its_use_by_clients(headers: Any, consequence: str) -> None:
     ((found, severity, _),) = weights(compared(ACCOUNTS, bank(ACCOUNTS, None, headers=headers)))
     assert (found, severity) == (consequence, WEIGHTS[found].severity)
 
 
-def test_all_that_breaks_the_schema_is_told() -> None:
+def test_all_schema_violations_are_reported() -> None:
     def broken(body: Any) -> None:
         body["accounts"][0]["currency"] = "Euro"
         body["accounts"][0]["bic"] = "bank"
@@ -173,11 +171,11 @@ def test_all_that_breaks_the_schema_is_told() -> None:
         (put(*BALANCE, "balanceType", to="a"), put(*BALANCE, "balanceType", to="b")),
         (without(*FIRST, "iban"), None),
         (put(*FIRST, "name", to=1), put(*FIRST, "name", to="x")),
-        # The second read alone is wrong.
+        # Only the second read is wrong.
         (None, put(*FIRST, "currency", to="Euro")),
     ],
 )
-def test_noise_masks_nothing_that_breaks_the_schema(first: Change | None, again: Change | None) -> None:
+def test_noise_does_not_mask_schema_violations(first: Change | None, again: Change | None) -> None:
     (found,) = compared(ACCOUNTS, bank(ACCOUNTS, first, again), reads=1).differences
     assert found.drift
     assert found.severity == "high"
@@ -198,13 +196,13 @@ def test_noise_within_the_schema_is_masked() -> None:
         (IgnoreRule("others", consequences=frozenset({"other-sign"}), severity="low"), "medium"),
     ],
 )
-def test_the_user_weighs_otherwise(rule: IgnoreRule, severity: str) -> None:
+def test_a_rule_can_change_the_severity(rule: IgnoreRule, severity: str) -> None:
     comparison = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")), rule)
     assert [one.severity for one in comparison.differences] == [severity]
     assert comparison.masked == ()
 
 
-def test_a_success_with_another_status_is_held_against_the_schema_all_the_same() -> None:
+def test_a_success_with_another_status_is_still_checked_with_the_schema() -> None:
     headers = answer_to(ACCOUNTS).headers
 
     async def ask(request: Request) -> Response:
@@ -214,7 +212,7 @@ def test_a_success_with_another_status_is_held_against_the_schema_all_the_same()
     assert {one.consequence for one in comparison.differences if one.drift} == {"other-type"}
 
 
-def test_the_documents_have_the_table() -> None:
+def test_the_docs_contain_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| (high|medium|low) \| (.*) \|$", page, re.MULTILINE)
     assert rows == [(name, weight.severity, weight.reason) for name, weight in WEIGHTS.items()]
@@ -230,13 +228,13 @@ def test_the_documents_have_the_table() -> None:
         (BOOKED, negated),
     ],
 )
-def test_what_the_interface_gives_a_meaning_is_never_suggested_to_be_ignored(target: str, change: Change) -> None:
+def test_values_with_a_meaning_in_the_interface_are_never_suggested_for_ignoring(target: str, change: Change) -> None:
     rules, (refusal,) = suggest(report(Result((compared(target, bank(target, change)),)), "bank", None))
     assert rules == []
-    assert "it has a meaning that the interface declares" in refusal.because
+    assert "the interface defines its meaning" in refusal.because
 
 
-def test_a_name_may_be_ignored() -> None:
+def test_a_personal_name_can_be_suggested_for_ignoring() -> None:
     comparison = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")))
     ((rule,), _) = suggest(report(Result((comparison,)), "bank", None))
     assert rule["path"] == "/accounts/*/name"
@@ -251,7 +249,7 @@ def test_a_name_may_be_ignored() -> None:
         ("-1.00", "0.00", "other-value"),
     ],
 )
-def test_signs_are_compared_whatever_the_size(mine: str, theirs: str, means: str) -> None:
+def test_signs_of_amounts_are_compared_for_any_magnitude(mine: str, theirs: str, means: str) -> None:
     def answering(value: str) -> Any:
         async def answer(request: Request) -> Response:
             return Response(200, (("Content-Type", "application/json"),), json.dumps({"a": value}).encode())

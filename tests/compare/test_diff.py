@@ -95,11 +95,11 @@ def differences(bank: Any, sandbox: Any) -> list[tuple[str, str]]:
         ({"~/": 1}, {"~/": 2}, [("value", "/~0~1")]),
     ],
 )
-def test_each_difference_once_and_in_its_place(bank: Any, sandbox: Any, found: list[tuple[str, str]]) -> None:
+def test_each_difference_is_reported_once_at_its_place(bank: Any, sandbox: Any, found: list[tuple[str, str]]) -> None:
     assert differences(bank, sandbox) == found
 
 
-def test_the_bank_s_place_is_known_too() -> None:
+def test_the_place_at_the_bank_is_known_too() -> None:
     bank = [{"iban": "x", "n": 1, "m": "x"}, {"iban": "y", "n": 2, "m": "y"}]
     (order, value) = sorted(
         AnswerDiff(Counterparts()).values(bank, [bank[1], {**bank[0], "n": 9}]), key=lambda d: d.kind
@@ -112,7 +112,7 @@ def test_the_bank_s_place_is_known_too() -> None:
     [
         (Response(200, JSON, b"{}"), Response(200, JSON, b"{ }"), []),
         (Response(204), Response(200), [("status", "status")]),
-        # An error has nothing in common with what was asked for.
+        # An error has nothing in common with the expected answer.
         (Response(200, JSON, b'{"accounts":[]}'), Response(403, (), b'{"tppMessages":[]}'), [("status", "status")]),
         (Response(200, JSON, b'{"a":1}'), Response(403, JSON, b'{"a":2}'), [("status", "status"), ("value", "/a")]),
         (
@@ -128,17 +128,17 @@ def test_the_bank_s_place_is_known_too() -> None:
         (Response(200), Response(200, (("X-B", "2"), ("Date", "x"))), [("header-extra", "header X-B")]),
     ],
 )
-def test_whole_answers(bank: Response, sandbox: Response, found: list[tuple[str, str]]) -> None:
+def test_whole_answers_are_compared(bank: Response, sandbox: Response, found: list[tuple[str, str]]) -> None:
     assert sorted((d.kind, d.where) for d in contrast(bank, sandbox, Counterparts())) == found
 
 
-def test_a_header_that_an_operation_names_is_missed_more() -> None:
+def test_a_missing_header_that_an_operation_names_is_severe() -> None:
     bank = Response(200, (("X-Own", "1"), ("Location", "/x"), ("X-Other", "1")))
     found = contrast(bank, Response(200), Counterparts(), {"x-own"})
     assert {d.header: d.severity for d in found} == {"X-Own": "high", "Location": "high", "X-Other": "low"}
 
 
-def test_what_is_nested_too_deeply_is_compared_as_a_whole() -> None:
+def test_deeply_nested_values_are_compared_as_a_whole() -> None:
     def nested(value: Any) -> Any:
         for _ in range(3 * MAX_DEPTH):
             value = {"in": value}
@@ -151,20 +151,20 @@ def test_what_is_nested_too_deeply_is_compared_as_a_whole() -> None:
 
 @given(BODIES, BODIES)
 @example(b"[" * 5000 + b"]" * 5000, b"[" * 5000 + b"1" + b"]" * 5000)
-def test_no_two_bodies_are_too_odd(bank: bytes, sandbox: bytes) -> None:
+def test_any_two_bodies_can_be_compared(bank: bytes, sandbox: bytes) -> None:
     for identity in (Counterparts(), Exact()):
         assert isinstance(contrast(Response(200, JSON, bank), Response(200, JSON, sandbox), identity), list)
 
 
 @given(BODIES)
-def test_an_answer_does_not_differ_from_itself(body: bytes) -> None:
+def test_an_answer_equals_itself(body: bytes) -> None:
     answer = Response(200, JSON, body)
     assert contrast(answer, answer, Counterparts()) == []
 
 
 @given(VALUES, VALUES)
 @example([None, None, 1, None, 0], [None, None, 0, 1, 0])
-def test_who_differs_from_the_other_is_differed_from(bank: Any, sandbox: Any) -> None:
+def test_comparison_is_symmetric(bank: Any, sandbox: Any) -> None:
     there = AnswerDiff(Exact()).values(bank, sandbox)
     back = AnswerDiff(Exact()).values(sandbox, bank)
     assert bool(there) == bool(back)
@@ -179,13 +179,13 @@ def test_who_differs_from_the_other_is_differed_from(bank: Any, sandbox: Any) ->
     ],
     ids=["unlike", "long", "alike"],
 )
-def test_long_arrays_take_no_time(bank: Any, sandbox: Any) -> None:
+def test_long_arrays_are_compared_quickly(bank: Any, sandbox: Any) -> None:
     started = time.process_time()
     differences(bank, sandbox)
     assert time.process_time() - started < 5
 
 
-def test_arrays_in_arrays_take_no_time() -> None:
+def test_arrays_in_arrays_are_compared_quickly() -> None:
     bank: Any = ["x"]
     sandbox: Any = ["y", "z"]
     for _ in range(60):

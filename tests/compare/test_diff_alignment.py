@@ -13,7 +13,7 @@ def canonical(element: Any, banks: bool) -> bytes:
 
 
 def likeness(mine: Any, theirs: Any) -> float:
-    """How many of the characters at the same position agree."""
+    """Return how many characters at the same position are equal."""
     one, other = str(mine), str(theirs)
     return sum(a == b for a, b in zip(one, other, strict=False)) / max(len(one), len(other))
 
@@ -34,12 +34,12 @@ def keyed(*values: Any) -> list[Any]:
         ("", "ab", [], False),
     ],
 )
-def test_equal_elements_belong_together(bank: str, sandbox: str, pairs: list[Any], reordered: bool) -> None:
+def test_equal_elements_are_paired(bank: str, sandbox: str, pairs: list[Any], reordered: bool) -> None:
     found = by_likeness(list(bank), list(sandbox), canonical, likeness)
     assert (list(found.pairs), found.reordered) == (pairs, reordered)
 
 
-def test_a_removed_element_shifts_nothing_although_all_have_changed() -> None:
+def test_a_removed_element_shifts_nothing_even_if_all_have_changed() -> None:
     bank = ["first=1", "second=2", "third=3", "fourth=4"]
     sandbox = ["first=9", "third=9", "fourth=9"]
     pairs = by_likeness(bank, sandbox, canonical, likeness)
@@ -47,7 +47,7 @@ def test_a_removed_element_shifts_nothing_although_all_have_changed() -> None:
     assert (pairs.bank_only, pairs.sandbox_only) == ((1,), ())
 
 
-def test_a_key_is_what_every_element_has_alone() -> None:
+def test_elements_are_paired_by_a_unique_key() -> None:
     pairs = by_key(keyed("a", "b", "c"), keyed("c", "a"), KEYS, str, lambda mine, theirs: 0.0)
     assert pairs == ArrayAlignment(((0, 1), (2, 0)), (1,), (), "resourceId")
     assert pairs.reordered
@@ -64,17 +64,17 @@ def test_a_key_is_what_every_element_has_alone() -> None:
         (keyed("a", 1), keyed("a", 1)),
     ],
 )
-def test_what_does_not_tell_elements_apart_is_no_key(bank: list[Any], sandbox: list[Any]) -> None:
+def test_a_member_that_does_not_identify_elements_is_not_a_key(bank: list[Any], sandbox: list[Any]) -> None:
     assert by_key(bank, sandbox, KEYS, str, lambda mine, theirs: 1.0) is None
 
 
-def test_the_sandbox_may_call_an_element_differently() -> None:
+def test_the_sandbox_can_use_other_keys() -> None:
     pairs = by_key(keyed("a", "b"), keyed("B", "A"), KEYS, str.upper, lambda mine, theirs: 0.0)
     assert pairs
     assert pairs.pairs == ((0, 1), (1, 0))
 
 
-def test_an_element_whose_key_has_changed_is_still_itself() -> None:
+def test_an_element_with_a_changed_key_is_paired_if_it_is_similar() -> None:
     bank, sandbox = keyed("a", "b", "c"), keyed("a", "x", "c")
     alike = by_key(bank, sandbox, KEYS, str, lambda mine, theirs: 0.9)
     unlike = by_key(bank, sandbox, KEYS, str, lambda mine, theirs: 0.1)

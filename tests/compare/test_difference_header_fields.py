@@ -4,16 +4,16 @@ from xs2a_sandbox.compare.difference import ACTED_ON, collect_headers
 
 
 @pytest.mark.parametrize("name", ["Date", "SERVER", "X-Request-ID", "traceparent", "X-Sandbox-Rule", "Content-Length"])
-def test_what_differs_in_every_answer_is_not_compared(name: str) -> None:
+def test_headers_that_always_differ_are_not_compared(name: str) -> None:
     assert collect_headers([(name, "x")]) == {}
 
 
 @pytest.mark.parametrize("name", sorted({*ACTED_ON, "allow", "retry-after", "x-ratelimit-limit"}))
-def test_what_the_interface_says_is_compared(name: str) -> None:
+def test_headers_with_a_meaning_in_the_interface_are_compared(name: str) -> None:
     assert collect_headers([(name.upper(), "x")]) == {name: (name.upper(), "x")}
 
 
-def test_several_fields_of_a_name_are_one_list() -> None:
+def test_several_fields_with_the_same_name_are_one_list() -> None:
     assert collect_headers([("Allow", "GET"), ("allow", " PUT ")]) == {"allow": ("Allow", "GET, PUT")}
 
 
@@ -28,5 +28,5 @@ def test_several_fields_of_a_name_are_one_list() -> None:
         ("application/json; profile=a", "application/json; profile=b", False),
     ],
 )
-def test_media_types_are_compared_by_what_they_say(one: str, other: str, equal: bool) -> None:
+def test_media_types_are_compared_by_meaning(one: str, other: str, equal: bool) -> None:
     assert (collect_headers([("Content-Type", one)]) == collect_headers([("Content-Type", other)])) is equal

@@ -1,4 +1,4 @@
-"""What a run brings that those before it have not."""
+"""Differences that earlier runs did not have."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,11 +34,11 @@ def places(drifts: Any) -> list[str]:
     return [one.at.place for one in drifts]
 
 
-def test_the_first_run_brings_all_that_differs() -> None:
+def test_in_the_first_run_all_differences_are_new() -> None:
     assert places(changes([], run("a", "b")).new) == ["/a", "/b"]
 
 
-def test_what_was_there_last_time_is_not_new_and_what_has_ended_is_gone() -> None:
+def test_known_differences_are_not_new_and_ended_ones_are_gone() -> None:
     made = changes([run("a", "b")], run("b", "c"))
     assert (places(made.new), places(made.gone), places(made.standing)) == (["/c"], ["/a"], ["/b"])
     assert made.fails("medium")
@@ -47,7 +47,7 @@ def test_what_was_there_last_time_is_not_new_and_what_has_ended_is_gone() -> Non
     assert changes([run("a"), run()], run()) == Changes((), (), (), (), ())
 
 
-def test_what_comes_and_goes_flaps_and_is_never_new_again() -> None:
+def test_an_intermittent_difference_is_flapping_and_never_new_again() -> None:
     before = [run("a"), run(), run("a"), run()]
     for now in (run("a"), run()):
         made = changes(before, now)
@@ -58,15 +58,15 @@ def test_what_comes_and_goes_flaps_and_is_never_new_again() -> None:
     assert places(one for one, _ in changes([run("a"), run()], run("a")).flaps) == ["/a"]
 
 
-def test_what_was_not_compared_this_time_is_not_gone() -> None:
+def test_a_difference_that_was_not_compared_is_not_gone() -> None:
     silent = run(compared="consent-status")
     made = changes([run("a")], silent)
     assert (made.gone, places(made.unknown)) == ((), ["/a"])
-    # And it is neither new nor flapping when it is looked at again.
+    # In the next comparison it is neither new nor flapping.
     assert places(changes([run("a"), silent], run("a")).standing) == ["/a"]
 
 
-def test_a_drift_of_long_ago_is_not_new() -> None:
+def test_an_old_difference_that_returns_is_not_new() -> None:
     before = [run("a"), *[run()] * (history.LOOKED_AT + 5)]
     made = changes(before, run("a"))
     assert (made.new, places(one for one, _ in made.flaps)) == ((), ["/a"])
@@ -85,7 +85,7 @@ def test_a_drift_of_long_ago_is_not_new() -> None:
         max_size=4,
     )
 )
-def test_what_is_written_is_read(runs: list[WatchRun]) -> None:
+def test_a_history_is_read_as_it_was_written(runs: list[WatchRun]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as name:
@@ -97,14 +97,14 @@ def test_what_is_written_is_read(runs: list[WatchRun]) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{}", "this line is no run"),
-        ("nonsense", "this line is no run"),
-        ("[1]", "this line is no run"),
-        ('{"version": 7}', "version 7 of a history is not 1"),
-        (run("a").line().strip() + "\n" + run("a").line()[:40], ":2: this line is no run"),
+        ("{}", "this line is not a valid run"),
+        ("nonsense", "this line is not a valid run"),
+        ("[1]", "this line is not a valid run"),
+        ('{"version": 7}', "the history has format version 7"),
+        (run("a").line().strip() + "\n" + run("a").line()[:40], ":2: this line is not a valid run"),
     ],
 )
-def test_a_damaged_history_is_told_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+def test_a_damaged_history_is_reported_with_its_place(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / history.FILE).write_text(text)
     with pytest.raises(ConfigError, match=str(tmp_path)) as raised:
         history.read(tmp_path)
@@ -112,7 +112,7 @@ def test_a_damaged_history_is_told_with_its_place(tmp_path: Path, text: str, say
     assert "delete this line" in str(raised.value)
 
 
-def test_the_folder_is_made_before_anything_is_asked(tmp_path: Path) -> None:
+def test_the_folder_is_created_before_anything_is_sent(tmp_path: Path) -> None:
     history.prepare(tmp_path / "new")
     assert history.read(tmp_path / "new") == []
     (tmp_path / "file").write_text("")

@@ -26,20 +26,20 @@ def kinds(counterparts: Counterparts, bank: object, sandbox: object) -> list[tup
     return [(d.kind, d.where) for d in AnswerDiff(counterparts).values(bank, sandbox)]
 
 
-def test_what_each_side_calls_a_thing_is_equal() -> None:
+def test_different_ids_of_the_same_thing_are_equal() -> None:
     counterparts = learned()
     assert counterparts.twin("B-1") == "s.77"
     assert kinds(counterparts, {"text": "consent B-1 expired"}, {"text": "consent s.77 expired"}) == []
 
 
-def test_a_name_has_one_counterpart() -> None:
+def test_an_id_has_one_counterpart() -> None:
     counterparts = learned()
     assert kinds(counterparts, {"consentId": "B-1"}, {"consentId": "s.78"}) == [("value", "/consentId")]
     assert kinds(counterparts, {"consentId": "B-2"}, {"consentId": "s.77"}) == [("value", "/consentId")]
     assert kinds(counterparts, {"consentId": "B-2"}, {"consentId": "s.78"}) == []
 
 
-def test_equal_names_are_names_too() -> None:
+def test_equal_ids_are_counterparts_too() -> None:
     counterparts = learned({"resourceId": "AT45"}, {"resourceId": "AT45"})
     assert kinds(counterparts, {"href": "/v1/accounts/AT45/x"}, {"href": "/v1/accounts/AT46/x"}) == [("value", "/href")]
 
@@ -80,19 +80,19 @@ def test_links_are_compared_by_their_segments(bank: str, sandbox: str, equal: bo
         ("self", "https://bank.example/xs2a/a?b=c", "http://127.0.0.1:8081/s/mine/a?b=c", True),
     ],
 )
-def test_each_side_has_pages_of_its_own(member: str, bank: str, sandbox: str, equal: bool) -> None:
+def test_each_side_has_its_own_pages(member: str, bank: str, sandbox: str, equal: bool) -> None:
     counterparts = Counterparts("https://bank.example/xs2a", "http://127.0.0.1:8081")
     assert (kinds(counterparts, {member: {"href": bank}}, {member: {"href": sandbox}}) == []) is equal
 
 
-def test_glancing_learns_nothing() -> None:
+def test_without_learning_no_ids_are_stored() -> None:
     counterparts = Counterparts()
     assert AnswerDiff(counterparts, learn=False).values(BANK, SANDBOX) == []
     request = Request("GET", "/v1/consents/B-1")
     assert counterparts.to_right(request) is request
 
 
-def test_requests_go_to_each_side_in_its_own_words() -> None:
+def test_ids_in_a_request_are_replaced_with_those_of_the_recipient() -> None:
     counterparts = learned()
     request = Request(
         "PUT",
@@ -111,7 +111,7 @@ def test_requests_go_to_each_side_in_its_own_words() -> None:
     assert counterparts.to_right(sent).target == request.target
 
 
-def test_short_names_in_links_are_put_only_where_they_are_whole() -> None:
+def test_short_ids_in_links_are_replaced_only_as_whole_segments() -> None:
     counterparts = Counterparts()
     counterparts.learn("1", "one")
     request = Request("GET", "/v1/x/1?page=1", Headers([("X-Text", "page 1 of 1")]), b'{"n":"1","consentId":"1"}')
@@ -122,11 +122,11 @@ def test_short_names_in_links_are_put_only_where_they_are_whole() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<x>s.77000</x>", b"\xff", b'{"a": 1.10}'])
-def test_a_body_without_names_stays_as_it_is(body: bytes) -> None:
+def test_a_body_without_ids_is_unchanged(body: bytes) -> None:
     assert learned().to_left(Request("POST", "/v1/consents", body=body)).body == body
 
 
-def test_forms_are_read_as_forms() -> None:
+def test_forms_are_parsed_as_forms() -> None:
     counterparts = Counterparts()
     counterparts.learn("code/1", "code 2")
     headers = Headers([("Content-Type", "application/x-www-form-urlencoded")])
@@ -154,7 +154,7 @@ ONE, TWO, THREE, FOUR = (f"0cae8c3e-1111-4222-8333-44445555666{n}" for n in rang
         ({"authorisationIds": [THREE, ONE]}, {"authorisationIds": [TWO, FOUR]}, ["/authorisationIds"]),
     ],
 )
-def test_uuids_are_followed_by_what_they_stand_for(bank: object, sandbox: object, found: list[str]) -> None:
+def test_uuids_must_refer_to_counterparts(bank: object, sandbox: object, found: list[str]) -> None:
     counterparts = learned({"consentId": ONE}, {"consentId": TWO})
     assert [where for _, where in kinds(counterparts, bank, sandbox)] == found
 
@@ -165,7 +165,7 @@ def answered(counterparts: Counterparts, bank: object, sandbox: object, *, makes
     return [one.where for one in AnswerDiff(counterparts, makes=makes).answers(*first, *second)]
 
 
-def test_the_sandbox_may_make_what_is_there_already() -> None:
+def test_the_sandbox_may_return_an_existing_resource_for_a_new_one() -> None:
     counterparts = learned({"consentId": ONE}, {"consentId": TWO})
     made = {"_links": {"self": {"href": f"/v1/consents/{THREE}"}}, "consentId": THREE}
     there = {"_links": {"self": {"href": f"/v1/consents/{TWO}"}}, "consentId": TWO}
@@ -174,7 +174,7 @@ def test_the_sandbox_may_make_what_is_there_already() -> None:
     assert (counterparts.twin(ONE), counterparts.twin(THREE)) == (TWO, TWO)
 
 
-def test_what_was_made_links_to_itself() -> None:
+def test_a_new_resource_must_link_to_itself() -> None:
     made = {"_links": {"self": {"href": f"/v1/consents/{THREE}"}}, "consentId": ONE}
     there = {"_links": {"self": {"href": f"/v1/consents/{TWO}"}}, "consentId": TWO}
     assert answered(Counterparts(), made, there, makes=True) == ["/_links/self/href"]

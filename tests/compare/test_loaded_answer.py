@@ -10,7 +10,7 @@ from xs2a_sandbox.http import Headers, Request, Response
 REQUEST = Request("GET", "/v1/x", Headers([("A", "b")]), b"sent")
 
 
-def test_an_answer_is_unpacked_and_kept_as_it_would_be_recorded() -> None:
+def test_an_answer_is_decompressed_and_stored_as_recorded() -> None:
     packed = Response(200, (("Content-Encoding", "gzip"),), gzip.compress(b'{"a":1}'))
 
     async def ask(request: Request) -> Response:
@@ -24,7 +24,7 @@ def test_an_answer_is_unpacked_and_kept_as_it_would_be_recorded() -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 30])
-def test_the_rest_of_an_answer_is_read_and_closed(pieces: int) -> None:
+def test_the_rest_of_an_answer_is_read_and_the_connection_closed(pieces: int) -> None:
     closed = []
 
     async def rest() -> AsyncGenerator[bytes]:

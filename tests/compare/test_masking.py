@@ -34,12 +34,12 @@ def value(*place: str | int) -> Difference:
         ("/0", (0,), True),
     ],
 )
-def test_a_path_is_exact_step_by_step(tmp_path: Path, path: str, place: tuple[str | int, ...], fits: bool) -> None:
+def test_a_path_matches_step_by_step(tmp_path: Path, path: str, place: tuple[str | int, ...], fits: bool) -> None:
     (rule,) = rules(tmp_path, f"rules: [{{path: '{path}', why: moves}}]\n")
     assert rule.fits(value(*place), None) is fits
 
 
-def test_a_rule_says_of_what_kind_and_operation(tmp_path: Path) -> None:
+def test_a_rule_can_have_kinds_and_an_operation(tmp_path: Path) -> None:
     (rule,) = rules(tmp_path, "rules: [{path: /a, kind: [value, format], operation: list, why: moves}]\n")
     assert rule.fits(value("a"), "list")
     assert not rule.fits(value("a"), "other")
@@ -47,19 +47,19 @@ def test_a_rule_says_of_what_kind_and_operation(tmp_path: Path) -> None:
     assert rule.place.endswith("ignore.yaml:2")
 
 
-def test_headers_have_no_case_and_no_path(tmp_path: Path) -> None:
+def test_headers_are_case_insensitive_and_have_no_path(tmp_path: Path) -> None:
     (rule,) = rules(tmp_path, "rules: [{header: x-LEFT, why: counts}]\n")
     assert rule.fits(Difference("header-changed", header="X-Left"), None)
     assert not rule.fits(Difference("header-changed", header="X-Left-Over"), None)
     assert not rule.fits(value("x-LEFT"), None)
 
 
-def test_the_place_may_be_the_bank_s(tmp_path: Path) -> None:
+def test_a_path_can_be_the_place_at_the_bank(tmp_path: Path) -> None:
     (rule,) = rules(tmp_path, "rules: [{path: /a/7, why: known}]\n")
     assert rule.fits(Difference("value", ("a", 1), ("a", 7)), None)
 
 
-def test_a_rule_lapses_after_its_last_day_and_unused_ones_are_known(tmp_path: Path) -> None:
+def test_a_rule_expires_after_its_last_day_and_unused_rules_are_known(tmp_path: Path) -> None:
     written = """\
         rules:
           - {path: /a, why: until yesterday, until: 2026-11-20}
@@ -76,8 +76,8 @@ def test_a_rule_lapses_after_its_last_day_and_unused_ones_are_known(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("rules: [{path: /a/**, why: all}]", 2, "one whole step"),
-        ("rules: [{path: /a/b*, why: all}]", 2, "one whole step"),
+        ("rules: [{path: /a/**, why: all}]", 2, "a whole step"),
+        ("rules: [{path: /a/b*, why: all}]", 2, "a whole step"),
         ("rules: [{path: a, why: relative}]", 2, "must be a JSON Pointer"),
         ("rules: [{path: /a~b, why: escape}]", 2, "must be a JSON Pointer"),
         ("rules: [{path: /a}]", 2, "why"),
@@ -96,13 +96,13 @@ def test_mistakes_have_a_place(tmp_path: Path, text: str, line: int, says: str) 
     assert says in problem.text
 
 
-def test_another_file_is_none_of_ours(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text("cassette: 1\n")
     with pytest.raises(Unreadable):
         read([tmp_path / "case.yaml", tmp_path / "missing.yaml"])
 
 
-def test_a_rule_may_give_a_severity(tmp_path: Path) -> None:
+def test_a_rule_can_set_a_severity(tmp_path: Path) -> None:
     file = tmp_path / "ignore.yaml"
     file.write_text(
         "ignore: 1\nrules:\n  - {consequence: [null-or-absent, more], severity: low, why: our apps do not mind}\n"

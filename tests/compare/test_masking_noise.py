@@ -14,7 +14,7 @@ def answer(body: Any, status: int = 200, **headers: str) -> Response:
 
 
 def left(first: Response, again: Response, sandbox: Response) -> list[tuple[str, str]]:
-    """What counts when the bank has said `first` and then `again`."""
+    """Return the remaining differences if the bank first answers `first` and then `again`."""
     noise = Noise(first, [again])
     differences = contrast(first, sandbox, Counterparts())
     return sorted((d.kind, d.where) for d in differences if noise.reason(d) is None)
@@ -26,11 +26,11 @@ def left(first: Response, again: Response, sandbox: Response) -> list[tuple[str,
         ({"n": 1}, {"n": 2}, {"n": 3}, []),
         ({"n": 1, "m": 1}, {"n": 2, "m": 1}, {"n": 3, "m": 3}, [("value", "/m")]),
         ({"at": "2026-01-01"}, {"at": "2026-01-02"}, {"at": "soon"}, []),
-        # Another value is noise; that there is none, or one of another type, is not.
+        # A changed value is noise. A missing value or another type is not.
         ({"n": 1}, {"n": 2}, {}, [("member-missing", "/n")]),
         ({"n": 1}, {"n": 2}, {"n": "3"}, [("type", "/n")]),
         ({"n": "x"}, {"n": None}, {"n": "y"}, []),
-        # A member that comes and goes says nothing of its neighbours.
+        # A member that appears and disappears does not make its neighbours noise.
         ({"a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1}, []),
         ({"a": 1, "b": 1}, {"a": 1}, {}, [("member-missing", "/a")]),
         ({"in": {"a": 1, "b": 1}}, {"in": {"a": 1}}, {"in": {"b": 1}}, [("member-missing", "/in/a")]),
@@ -49,18 +49,18 @@ def left(first: Response, again: Response, sandbox: Response) -> list[tuple[str,
         ([{"iban": "x"}], [{"iban": "x"}, {"iban": "y"}], [{"iban": "z"}, {"iban": "x"}], [("element-extra", "/0")]),
     ],
 )
-def test_what_the_bank_changes_by_itself_is_masked_there_and_only_there(
+def test_values_that_the_bank_changes_between_reads_are_masked_only_there(
     first: Any, again: Any, sandbox: Any, counts: list[tuple[str, str]]
 ) -> None:
     assert left(answer(first), answer(again), answer(sandbox)) == counts
 
 
-def test_headers_are_noise_each_for_itself() -> None:
+def test_noise_in_headers_is_masked_individually() -> None:
     first, again = answer({}, ETag="1", Left="3", Node="a"), answer({}, Left="2", New="x")
     sandbox = answer({}, Left="9", New="y", Other="z")
     assert left(first, again, sandbox) == [("header-extra", "header Other")]
 
 
-def test_a_page_instead_of_json_is_no_noise() -> None:
+def test_a_page_instead_of_json_is_not_noise() -> None:
     page = Response(200, (), b"<h1>maintenance</h1>")
     assert left(answer({"a": 1}), page, page) == [("type", "")]

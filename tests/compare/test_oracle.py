@@ -1,4 +1,4 @@
-"""What the oracle plants is told, and what it says is noise is not."""
+"""The comparison reports the oracle's changes, and does not report its noise."""
 
 import re
 
@@ -21,35 +21,35 @@ def failures(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
             wrong = [] if one.is_told else ["not told"]
             wrong += [] if one.severity == case.severity else [f"{one.severity} for {case.severity}"]
             wrong += [f"told at {place}, too" for place in one.others]
-            wrong += [] if one.is_redacted_told else ["not told once it is redacted"]
+            wrong += [] if one.is_redacted_told else ["not in the redacted report"]
         failed += [(one.mode, case.kind, case.name, what) for what in wrong]
     return failed
 
 
 def short(cases: list[Plant] | list[Noise]) -> list[Plant | Noise]:
-    """The first of each kind and severity."""
+    """Return the first case of each kind and severity."""
     firsts = {(one.kind, one.severity if isinstance(one, Plant) else ""): one for one in reversed(cases)}
     return list(firsts.values())
 
 
-def test_it_has_enough_of_both() -> None:
+def test_there_are_enough_changes_and_examples_of_noise() -> None:
     assert len({(one.kind, one.name) for one in PLANTS}) == len(PLANTS) >= 150
     assert len({(one.kind, one.name) for one in NOISES}) == len(NOISES) >= 60
     assert {one.severity for one in PLANTS} == set(SEVERITIES)
 
 
 @pytest.mark.slow
-def test_a_few_of_each_kind_are_told_and_noise_is_not() -> None:
+def test_some_changes_of_each_kind_are_reported_and_noise_is_not() -> None:
     assert failures(oracle.outcomes([*short(PLANTS), *short(NOISES)], MODES[:1])) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_all_that_is_planted_is_told_and_no_noise_is(mode: str) -> None:
+def test_all_changes_are_reported_and_noise_is_not(mode: str) -> None:
     assert failures(oracle.outcomes([*PLANTS, *NOISES], [mode])) == []
 
 
-def test_the_page_tells_of_as_many() -> None:
+def test_the_page_contains_the_current_numbers() -> None:
     page = oracle.PAGE.read_text()
     assert f"{len(PLANTS)} changes and {len(NOISES)} examples of noise" in page
     section = page.partition(oracle.BEGIN)[2]

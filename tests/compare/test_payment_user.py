@@ -1,4 +1,4 @@
-"""Whoever has to act at a bank is told where, and waited for."""
+"""The comparison shows the bank's page to the payment user, and waits."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.exchange import Exchange
 
 
-def test_they_have_acted_where_the_state_is_another_for_the_first_time() -> None:
+def test_the_first_exchange_with_a_new_state_marks_the_users_action() -> None:
     recorded = [step.recorded for step in asyncio.run(recorded_journey(TestBank("R")))]
     acted = visits(recorded, Index(an_engine().interface))
 
@@ -53,7 +53,7 @@ USE = exchanged("GET", "/v1/accounts", {"accounts": []}, **{"Consent-ID": "c"})
         ("received", "valid", {1: 0}),
     ],
 )
-def test_only_a_consent_that_began_unauthorised_was_authorised(
+def test_only_a_consent_that_was_unauthorised_at_first_was_authorised_by_the_user(
     status: str | None, told: str | None, expected: dict[int, int]
 ) -> None:
     made: dict[str, object] = {"consentId": "c", **LINKS, **({"consentStatus": status} if status else {})}
@@ -64,12 +64,12 @@ def test_only_a_consent_that_began_unauthorised_was_authorised(
     assert visits(recorded, Index(an_engine().interface)) == expected
 
 
-def test_what_this_bank_has_decided_at_once_is_not_waited_for() -> None:
+def test_a_resource_that_the_bank_has_decided_at_once_causes_no_wait() -> None:
     made = exchanged("POST", "/v1/consents", {"consentId": "c", "consentStatus": "valid", **LINKS})
     told: list[str] = []
 
     async def bank(request: Request) -> Response:
-        raise AssertionError("the bank is not asked")
+        raise AssertionError("no request is sent to the bank")
 
     user = PaymentUser(told.append, 60)
     assert asyncio.run(user.act(bank, made, Index(an_engine().interface))) is None
@@ -91,7 +91,7 @@ def test_the_wait_counts_down_until_the_payment_user_decides() -> None:
 
 
 def batch(seconds: float, decision: str | None = "approve") -> tuple[Result, list[str], TestBank]:
-    """What was recorded at one bank is asked of another, whose payment user decides when they are told the link."""
+    """Replay a recording at another bank, whose payment user decides when the link is shown."""
 
     async def play() -> tuple[Result, list[str], TestBank]:
         steps = await recorded_journey(TestBank("R"))
@@ -113,20 +113,20 @@ def batch(seconds: float, decision: str | None = "approve") -> tuple[Result, lis
     return asyncio.run(play())
 
 
-def test_a_recorded_journey_waits_for_the_payment_user_of_a_bank() -> None:
+def test_a_replayed_flow_waits_for_the_payment_user() -> None:
     result, links, _ = batch(60)
 
     assert with_differences(result.compared) == []
     assert moves(result)[:2] == MOVES
     assert [one.bank.status for one in result.compared if one.bank] == [200] * len(result.compared)
     assert [text.partition(" at the bank")[0] for text in links] == [
-        "the payment user decides about the consent",
-        "the payment user decides about the payment",
+        "the payment user must decide about the consent",
+        "the payment user must decide about the payment",
     ]
     assert all("/sca/" in text for text in links)
 
 
-def test_a_payment_user_who_declines_is_followed_too() -> None:
+def test_a_rejection_by_the_payment_user_is_followed_too() -> None:
     result, _, _ = batch(60, "decline")
 
     assert with_differences(result.compared) == []
@@ -134,7 +134,7 @@ def test_a_payment_user_who_declines_is_followed_too() -> None:
     assert json.loads(result.compared[-1].sandbox.answer_body)["scaStatus"] == "failed"  # type: ignore[union-attr]
 
 
-def test_nobody_is_waited_for_longer_than_asked() -> None:
+def test_the_wait_ends_at_the_timeout() -> None:
     result, links, _ = batch(0.05, None)
 
     remarks = [one.remark for one in result.compared if one.remark]
@@ -143,9 +143,9 @@ def test_nobody_is_waited_for_longer_than_asked() -> None:
     assert moves(result) == []
 
 
-def test_with_a_timeout_of_nothing_nobody_is_waited_for() -> None:
+def test_with_a_timeout_of_zero_there_is_no_wait() -> None:
     result, links, bank = batch(0, None)
 
     assert links == []
-    assert "is not waited for" in str([one.remark for one in result.compared])
-    assert len(bank.asked) == len(result.compared), "the bank is asked for no state"
+    assert "does not wait for the decision" in str([one.remark for one in result.compared])
+    assert len(bank.asked) == len(result.compared), "the bank is not polled"

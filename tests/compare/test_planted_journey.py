@@ -1,5 +1,6 @@
-"""A journey with redirect SCA at a bank that differs in twelve ways: these twelve are found, whichever way it is
-compared, and the amendments that are written leave none.
+"""A flow with redirect SCA at a bank that differs in twelve ways.
+
+Every kind of comparison finds these twelve, and the written amendments remove them all.
 """
 
 import asyncio
@@ -50,7 +51,7 @@ async def offline(twin: Engine) -> Report:
 
 
 async def batch(twin: Engine) -> Report:
-    """What was recorded at the bank before it changed is asked of it now."""
+    """Replay a recording from before the bank changed."""
     steps, bank = await recorded_journey(TestBank("R")), TestBank("b", planted)
     acts: list[Any] = []
     user = PaymentUser(lambda text: acts.append(asyncio.ensure_future(bank.decide(text.split()[-1]))), 60, pause=0.01)
@@ -61,7 +62,7 @@ async def batch(twin: Engine) -> Report:
 
 
 @pytest.mark.parametrize("play", [offline, batch])
-def test_the_twelve_are_found_and_amended(play: Any, tmp_path: Path) -> None:
+def test_twelve_differences_are_found_and_amended(play: Any, tmp_path: Path) -> None:
     twin = an_engine()
     before = asyncio.run(play(twin))
     assert groups(before) == sorted(PLANTED)
@@ -74,7 +75,7 @@ def test_the_twelve_are_found_and_amended(play: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["sandbox", "bank"])
-def test_the_twelve_are_found_while_the_sandbox_serves(source: str, tmp_path: Path) -> None:
+def test_twelve_differences_are_found_while_the_sandbox_is_running(source: str, tmp_path: Path) -> None:
     confdir, file = ensure_ca(tmp_path).parent, tmp_path / "report.json"
     with (
         live.a_bank(planted) as bank,
@@ -103,7 +104,7 @@ def _links(lines: list[str]) -> list[str]:
     return [line.rpartition(" ")[2] for line in lines if "payment user decides at " in line]
 
 
-def test_the_twelve_are_found_from_a_redacted_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redacted_recording_shows_twelve_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(vault, "_COST", 2)
     waiting: list[str] = []
@@ -111,7 +112,7 @@ def test_the_twelve_are_found_from_a_redacted_recording(tmp_path: Path, monkeypa
     tasks: list[Any] = []
 
     def deciding(request: Request, response: Response) -> Response:
-        """The payment user decides once the state has been asked for twice: before, and while they are waited for."""
+        """Let the payment user decide after the state has been read twice: once before, and once during the wait."""
         if request.method == "POST" and (made := list(links(entry(request, response)))):
             waiting.append(made[0])
             asked.clear()
@@ -134,10 +135,10 @@ def test_the_twelve_are_found_from_a_redacted_recording(tmp_path: Path, monkeypa
     differences = sorted((one["operation"], one["kind"], one["place"]) for one in made["differences"])
     assert differences == sorted(PLANTED), done.output
     assert "Anna G." not in done.output + Path("report.json").read_text()
-    assert done.output.count("the payment user decides about the") == 2
+    assert done.output.count("the payment user must decide about the") == 2
 
 
-def test_the_command_writes_amendments_that_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_written_amendments_remove_all_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     async def record() -> None:

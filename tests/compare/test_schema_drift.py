@@ -17,7 +17,7 @@ HEADERS = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("C
 
 
 def drifts(target: str, bank: Any, sandbox: Any) -> list[Any]:
-    """Both changed from what the sandbox says."""
+    """Return the drift if both sides return the sandbox's answer with this change."""
 
     def changed(change: Any) -> Any:
         engine = an_engine()
@@ -44,13 +44,13 @@ def no_currency(body: Any) -> None:
     body["accounts"][0]["currency"] = "Euro"
 
 
-def test_what_both_say_against_the_schema_is_drift() -> None:
+def test_equal_answers_that_violate_the_schema_are_drift() -> None:
     ((kind, where, drift),) = drifts("/v1/accounts", no_currency, no_currency)
     assert (kind, where) == ("drift", "/accounts/0/currency")
     assert "currency" in drift
 
 
-def test_a_bank_calls_things_as_it_likes() -> None:
+def test_a_bank_can_use_any_ids() -> None:
     assert drifts(f"/v1/consents/{CONSENT}", keep, keep) == []
     engine = bundled_engine()
     body = {"consentStatus": "valid", "consentId": "B-1", "_links": {"self": {"href": "/v1/consents/B-1"}}}
@@ -63,7 +63,7 @@ def test_a_bank_calls_things_as_it_likes() -> None:
     assert [d.drift for d in result.differences if d.drift and "UUID" in d.drift] == []
 
 
-def test_errors_have_one_schema() -> None:
+def test_errors_are_checked_with_the_error_schema() -> None:
     async def bank(request: Request) -> Response:
         return Response(
             403, (), b'{"tppMessages":[{"category":"ERROR","code":"X","path":null,"text":7}],"_links":null}'
@@ -76,7 +76,7 @@ def test_errors_have_one_schema() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["xs2a-1.84", "berlin-group-1.3"])
-def test_errors_have_the_schema_of_their_dialect(dialect: str, tmp_path: Path) -> None:
+def test_errors_are_checked_with_the_schema_of_their_dialect(dialect: str, tmp_path: Path) -> None:
     engine = build.build(Settings(state="memory:", confdir=tmp_path, dialect=dialect))
     bank = engine.banks.default
     comparison = Comparison(bank.interface, bank.schemas, engine.answer, engine.answer)

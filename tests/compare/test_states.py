@@ -1,4 +1,4 @@
-"""The sandbox keeps step with a bank whose payment user decides on a page of the bank."""
+"""The sandbox follows the states of a bank whose payment user decides on the bank's page."""
 
 import asyncio
 from dataclasses import replace
@@ -25,21 +25,21 @@ def moves(result: Result) -> list[str]:
     return [str(one.moved) for one in result.compared if one.moved]
 
 
-def test_a_recorded_redirect_journey_shows_no_difference() -> None:
+def test_a_recorded_redirect_flow_has_no_differences() -> None:
     result = offline(TestBank("R"))
 
     assert with_differences(result.compared) == []
     assert moves(result)[:2] == MOVES
 
 
-def test_without_following_the_same_journey_differs_from_the_approval_on() -> None:
+def test_without_following_the_same_flow_differs_after_the_approval() -> None:
     result = offline(TestBank("R"), follow=False)
 
     assert len(with_differences(result.compared)) > 4
     assert moves(result) == []
 
 
-def test_what_the_payment_user_declines_is_declined_in_the_sandbox() -> None:
+def test_a_resource_that_the_payment_user_rejects_is_rejected_in_the_sandbox() -> None:
     result = offline(TestBank("R"), decision="decline")
 
     assert with_differences(result.compared) == []
@@ -50,9 +50,9 @@ def half_authorised(request: Request, response: Response) -> Response:
     return replace(response, body=response.body.replace(b'"valid"', b'"partiallyAuthorised"'))
 
 
-def test_a_change_that_the_state_machine_does_not_allow_is_a_severe_difference() -> None:
+def test_a_transition_that_the_state_machine_lacks_is_a_severe_difference() -> None:
     result = offline(TestBank("R", half_authorised))
     states = [(d.kind, d.severity, d.where) for one in result.compared for d in one.differences if d.kind == "state"]
 
     assert states == [("state", "high", "/consentStatus")] * 2, "once for the status, once for the whole consent"
-    assert moves(result)[0] == "consent received → partiallyAuthorised, which the sandbox's states do not allow"
+    assert moves(result)[0] == "consent received → partiallyAuthorised, which is not allowed by the sandbox's states"

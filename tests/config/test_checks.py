@@ -31,5 +31,5 @@ def test_a_check_that_there_is_not(name: str, value: str) -> None:
 
 
 def test_strict_leaves_nothing_to_warn_of() -> None:
-    with pytest.raises(ConfigError, match="strict refuses all that checks: warn would tell"):
+    with pytest.raises(ConfigError, match="strict already refuses everything that checks: warn would report"):
         load_settings({"profile": "strict", "checks": ("warn",)})

@@ -32,10 +32,10 @@ def test_spans(text: str, span: timedelta) -> None:
     ],
 )
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a duration such as|is longer than there is time"):
+    with pytest.raises(ValueError, match=r"is not a duration such as|is too long"):
         parse_duration(text)
 
 
 def test_a_capital_m_is_no_minute() -> None:
-    with pytest.raises(ValueError, match=r"'1M' is not .*: the units are small letters .*months are refused"):
+    with pytest.raises(ValueError, match=r"'1M' is not .*: units are lower-case letters .*months are not supported"):
         parse_duration("1M")

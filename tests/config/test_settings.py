@@ -128,7 +128,7 @@ class TestMistakes:
             tmp_path, mode="spy", bank="https://api.bank.example/psd2", forward_host=("api.bank.example",)
         )
         assert "forward_host: api.bank.example is the host of a bank" in mistake_text
-        # Known by another name at the proxy, where its own then is no bank's.
+        # At the proxy it has another name, and its own name is then not a bank's.
         flags = {"mode": "spy", "bank": "https://a.example", "forward_host": ("a.example",)}
         (tmp_path / FILE).write_text("hosts: [b.test]\n")
         loaded = load(flags, {}, tmp_path)
@@ -173,7 +173,7 @@ class TestMistakes:
             '--proxy-port: must be a port from 0 to 65535 (0 picks a free one), not "99999"',
             '--tls-port: must be a port from 0 to 65535 (0 picks a free one) or off, not "on"',
             '--cassettes: must be folders that exist, or bundled ones such as scenarios/outage, not "no", "nono": '
-            "there is no 'no'; there are scenarios/consent-revoked, scenarios/empty-accounts, scenarios/outage, "
+            "unknown value 'no'; the values are scenarios/consent-revoked, scenarios/empty-accounts, scenarios/outage, "
             "scenarios/paging, scenarios/rate-limit, scenarios/slow, scenarios/token-expired",
         ]
 
@@ -183,7 +183,7 @@ class TestMistakes:
             ({"checks": ("tokn",)}, '; or warn, not "tokn"; did you mean token?'),
             (
                 {"checks": ("rights", "token,tokn")},
-                'not "rights", "token,tokn": there is no \'tokn\'; did you mean token?',
+                'not "rights", "token,tokn": unknown value \'tokn\'; did you mean token?',
             ),
             ({"quirk": ("dates-nul",)}, '--quirk: must be names of quirks, not "dates-nul"; did you mean dates-null?'),
             ({"cassettes": ("outage",)}, 'such as scenarios/outage, not "outage"; did you mean scenarios/outage?'),
@@ -218,7 +218,7 @@ class TestMistakes:
     def test_a_file_with_another_ending(self, tmp_path):
         wrong = tmp_path / "xs2a-sandbox.yml"
         wrong.write_text("port: 1\n")
-        assert mistake(tmp_path) == f"{wrong} is not read, because settings are in {FILE}: rename it or remove it"
+        assert mistake(tmp_path) == f"{wrong} is ignored, because settings are read from {FILE}: rename or remove it"
 
     def test_two_banks_with_one_host(self, tmp_path):
         bank = "{url: 'https://x.example', hosts: [x.test]}"
@@ -229,7 +229,7 @@ class TestMistakes:
             raise RuntimeError
 
         monkeypatch.setattr(Path, "expanduser", no_home)
-        assert "give --confdir DIR" in mistake(tmp_path)
+        assert "set --confdir DIR" in mistake(tmp_path)
         assert "--confdir: must be a folder" in mistake(tmp_path, confdir="~/x")
 
 

@@ -31,9 +31,8 @@ class Browser:
         self.engine.use(admin_token=TOKEN)
         self.settings = Settings(confdir=tmp_path, **settings)
         addresses = Addresses("http://127.0.0.1:1", BASE, None, tmp_path / "ca.pem")
-        self.engine.use(
-            front_page=FrontPage(addresses, None), console=Console(self.engine, self.settings, BASE, "a run")
-        )
+        self.engine.use(front_page=FrontPage(addresses, None))
+        self.engine.add_pages("console", Console(self.engine, self.settings, BASE, "a run"))
         self.app = Client(self.engine)
         self.cookie = ""
         self.run: Callable[[Coroutine[Any, Any, Answer]], Answer] = asyncio.run
@@ -70,12 +69,13 @@ class Browser:
         return self.run(self.app.send(method, target, **more))
 
 
-def payment(browser: Browser, creditor: str = "Nahversorger Talblick") -> str:
+def payment(browser: Browser, creditor: str = "Nahversorger Talblick", amount: str = "12.50", **members: str) -> str:
     body = {
         "debtorAccount": {"iban": ACCOUNT, "currency": "EUR"},
-        "instructedAmount": {"amount": "12.50", "currency": "EUR"},
+        "instructedAmount": {"amount": amount, "currency": "EUR"},
         "creditorAccount": {"iban": "AT379821100040023757"},
         "creditorName": creditor,
+        **members,
     }
     created = browser.app_asks("POST", "/v1/payments/sepa-credit-transfers", json=body)
     return str(created.json()["paymentId"])

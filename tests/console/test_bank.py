@@ -19,6 +19,7 @@ def test_an_authorisation_is_approved_and_the_payment_goes_on(browser: Browser) 
     browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}", {"event": "approve"}, 303)
     page = browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}")
     assert re.search(r'aria-current="step"><span class="state">done', page)
+    assert f'<p>For <a href="/_sandbox/console/bank/payments/{id}">' in page
     assert "ACSP" in browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status").body.decode()
 
 
@@ -31,7 +32,7 @@ def test_something_happens_to_a_payment_and_its_requests_are_listed(browser: Bro
     assert re.findall(r"exchanges/(\d+)", page.partition('class="timeline"')[2]) == ["1", "2"]
     assert 'initiate-payment</a> → <span class="state">RCVD</span>' in page
     assert '<li class="past"><span class="state">RCVD' in page
-    assert "can happen to it" in browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "cancel"}, 409)
+    assert "possible events" in browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "cancel"}, 409)
 
 
 def test_the_life_of_a_payment_is_its_requests_states_and_links(browser: Browser) -> None:
@@ -56,12 +57,27 @@ def test_what_can_happen_to_a_payment_begins_with_its_approval_and_ends_with_its
     assert "This state is final." in ended
 
 
+def test_payments_of_the_same_amount_and_payee_can_be_told_apart(browser: Browser) -> None:
+    ids = [payment(browser, amount="5000", endToEndIdentification=f"RE-77{n}") for n in (1, 2)]
+    listed = browser.page("/_sandbox/console/bank").partition('<h2 id="payments">')[2].partition("</table>")[0]
+    rows = [next(row for row in listed.split("<tr>") if id in row) for id in ids]
+    for row, reference in zip(rows, ("RE-771", "RE-772"), strict=True):
+        assert ">5,000.00 EUR to Nahversorger Talblick</a>" in row
+        assert re.search(r'data-label="Created">\d{4}-\d\d-\d\d \d\d:\d\d:\d\d</td>', row)
+        assert f"end-to-end id {reference}" in row
+    found = browser.page("/_sandbox/console/bank?filter=re-772")
+    assert ids[1] in found
+    assert ids[0] not in found
+    page = browser.page(f"/_sandbox/console/bank/payments/{ids[0]}")
+    assert re.search(r"<p>sepa-credit-transfers, end-to-end id RE-771, created [\d :-]{19}</p>", page)
+
+
 def test_documents_are_listed_newest_first_with_what_somebody_knows_them_by(browser: Browser) -> None:
     ids = [payment(browser, name) for name in ("Buchhandlung Eck", "Nahversorger Talblick")]
     listed = browser.page("/_sandbox/console/bank").partition('<h2 id="payments">')[2].partition("</table>")[0]
     assert [id for id in re.findall(r"bank/payments/([\w-]+)", listed) if id in ids] == ids[::-1]
     assert ">12.50 EUR to Buchhandlung Eck</a>" in listed
-    assert '<span class="state waiting">RCVD</span></td><td>sepa-credit-transfers</td>' in listed
+    assert '<span class="state waiting">RCVD</span><br><small>received, waiting for the customer</small></td>' in listed
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.console.browser import ACCOUNT, Browser
-from tests.families.test_uk_open_banking import FOLDER
 from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents.formats import is_iban, is_uuid
@@ -172,8 +171,7 @@ def test_a_bank_whose_ids_are_not_ibans(tmp_path: Path) -> None:
 
 
 def test_another_interface_that_has_no_word_in_common(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FOLDER)
-    browser = a_bank(tmp_path, "uk-open-banking-4.0")
+    browser = a_bank(tmp_path, "obie-4.0")
     browser.page(BANK, CUSTOMER, 303)
     assert "methods" in stored(browser, "psus", "greta")
     browser.page(BANK, {**ACCOUNT_FORM, "account_owner": "greta", "account_currency": "GBP"}, 303)

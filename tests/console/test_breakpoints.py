@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import Future
 from html import unescape
-from re import search
+from re import findall, search
 
 import pytest
 
@@ -46,7 +46,8 @@ def test_breakpoints_are_set_listed_and_removed(browser: Browser) -> None:
     browser.page(PAGE, {"on": "request"}, 303)
     page = browser.page(PAGE)
     assert "GET consent-*" in page
-    assert "0 of 2" in page
+    assert "not used yet, 2 left" in page
+    assert "Remove 2 breakpoints</button>" in page
     assert "all requests" in page
     browser.page(PAGE, {"remove": "break-1"}, 303)
     assert "break-1" not in browser.page(PAGE)
@@ -128,6 +129,20 @@ def test_a_mistake_keeps_what_was_typed(waiting: Browser) -> None:
         assert f'id="wrong-{field}"' in page or 'class="problem"' in page
     waiting.page(f"{PAGE}/held-1", {"do": "continue"}, 303)
     assert answer.result(DEADLINE).status == 200
+
+
+def test_the_page_is_sent_in_parts_that_its_script_replaces(waiting: Browser) -> None:
+    waiting.page(PAGE, {"on": "request"}, 303)
+    assert f'data-refresh="{PAGE}?part=true"' in waiting.page(PAGE)
+    answer = asked(waiting)
+    part = waiting.page(f"{PAGE}?part=true")
+    assert findall(r'id="(held|held-now|set)"[^>]* data-part', part) == ["held", "held-now", "set"]
+    assert "data-live" in part
+    assert "used once, 0 left" in part
+    assert "<html" not in part
+    waiting.page(PAGE, {"continue": "held-1"}, 303)
+    assert answer.result(DEADLINE).status == 200
+    assert "Nothing is held" in waiting.page(f"{PAGE}?part=true")
 
 
 def test_one_that_is_gone(browser: Browser) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.console.browser import TOKEN, Browser, payment
 from xs2a_sandbox.features.console import sign_in
-from xs2a_sandbox.features.console.console import PAGES
+from xs2a_sandbox.features.console.pages import PAGES
 from xs2a_sandbox.http import Headers, Request
 
 # --- who may
@@ -21,6 +21,12 @@ def test_nobody_sees_a_page_who_has_not_signed_in(tmp_path: Path, page: str) -> 
     answer = Browser(tmp_path).ask("GET", f"/_sandbox/console/{page}")
     assert answer.status == 401
     assert b"xs2a-sandbox console" in answer.body
+
+
+def test_a_closed_console_names_the_port_where_it_is_not_the_usual_one(tmp_path: Path) -> None:
+    usual, other = (Browser(tmp_path / name, port=port) for name, port in (("a", 8081), ("b", 9081)))
+    assert "<code>xs2a-sandbox console</code>" in usual.page("/_sandbox/console/bank", status=401)
+    assert "<code>xs2a-sandbox console --port 9081</code>" in other.page("/_sandbox/console/bank", status=401)
 
 
 def test_without_a_cookie_the_first_page_stays_what_it_was(tmp_path: Path) -> None:
@@ -57,7 +63,7 @@ def test_it_is_at_the_direct_door_alone(browser: Browser) -> None:
 def test_forms_of_other_sites_change_nothing(browser: Browser, headers: dict[str, str]) -> None:
     answer = browser.ask("POST", "/_sandbox/console/time", {"move": "90d"}, **headers)
     assert answer.status == 403
-    assert "Real time." in browser.page("/_sandbox/console/time")
+    assert "The clock shows real time." in browser.page("/_sandbox/console/time")
 
 
 def test_a_borrowed_name_opens_nothing(browser: Browser) -> None:
@@ -78,7 +84,7 @@ def test_it_leaves_no_line_in_the_log_and_no_exchange_in_the_journal(browser: Br
 def test_pages_that_there_are_not(browser: Browser) -> None:
     assert 'href="/_sandbox/console/bank"' in browser.page("/_sandbox/console/nothing", status=404)
     page = browser.page("/_sandbox/console/exchanges/1", status=404)
-    assert "it keeps the last 200 at most" in page
+    assert "it keeps only the last 2000 exchanges" in page
     assert 'href="/_sandbox/console/bank"' in page
     browser.page("/_sandbox/console/exchanges/one", status=400)
     browser.page("/_sandbox/console/bank/consents/nothing", status=404)
@@ -111,7 +117,7 @@ def test_what_is_shown_is_never_markup(browser: Browser, mark: str) -> None:
         page = re.sub(r"<(script|style)>.*?</\1>", "", browser.page(target), flags=re.DOTALL)
         assert "<script" not in page
         assert "<img" not in page
-        assert "<svg" not in page
+        assert "<svg onload" not in page
         assert "49" not in page or "{{7*7}}" not in mark or "{{7*7}}" in page
 
 

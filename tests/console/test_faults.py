@@ -17,7 +17,7 @@ def test_faults_are_added_listed_and_removed(browser: Browser) -> None:
     listed = browser.page(page)
     assert "answered 503" in listed
     assert "account-list, 3 times" in listed
-    assert '?search=rule:fault-1">1 hit<' in listed
+    assert '?search=rule:fault-1">used once<' in listed
     assert "the connection is reset, only after the bank has done it" in listed
     browser.page(page, {"remove": "fault-1"}, 303)
     assert "fault-1" not in browser.page(page)
@@ -79,7 +79,8 @@ def test_what_a_fault_cannot_be_is_said_beside_its_field(browser: Browser, form:
         ),
         ({"delay": "2s", "fault": "half-json"}, "2s late, the JSON ends in the middle", "all requests"),
         ({"expires": "token", "operation": "account-*"}, "the token expires", "account-*"),
-        ({"sca": "decline", "next": "1"}, "an approval ends by decline", "authorisations, 1 times"),
+        ({"sca": "decline", "next": "1"}, "an approval ends by decline", "authorisations, once"),
+        ({"payee": "no-match", "next": "1"}, "a payee is verified as no-match", "verifications of payees, once"),
     ],
 )
 def test_a_fault_is_listed_in_words(browser: Browser, form: dict[str, str], words: str, requests: str) -> None:
@@ -95,7 +96,7 @@ def test_a_fault_is_listed_in_words(browser: Browser, form: dict[str, str], word
     [
         ("status must be a whole number", {}, "status"),
         ("next: 0 is less than 1", {"status": "0"}, "next"),
-        ("there is no operation 'acount-list'", {"rule": "acount-list"}, "operation"),
+        ("unknown operation 'acount-list'", {"rule": "acount-list"}, "operation"),
         ("there is no 'acount-list', is it account-list?", {"rule": "acount-list"}, "rule"),
         ("something else is wrong", {"rule": "", "status": "503"}, ""),
         ("", {"rule": "x"}, ""),
@@ -103,3 +104,18 @@ def test_a_fault_is_listed_in_words(browser: Browser, form: dict[str, str], word
 )
 def test_a_refusal_is_about_the_field_that_it_names_or_quotes(problem: str, sent: dict[str, str], field: str) -> None:
     assert wrong_field(problem, ("operation", "status", "rule", "next"), sent) == field
+
+
+def test_a_preset_is_added_for_all_sessions_and_removed_for_all(browser: Browser) -> None:
+    browser.page("/_sandbox/console/faults", {"preset": "slow", "sessions": "all"}, 303)
+    browser.page("/_sandbox/console/faults", {"status": "503", "operation": "consent-status"}, 303)
+    page = browser.page("/_sandbox/s/ci/console/faults")
+    assert re.findall(r"<strong>(fault[^<]*)</strong>", page) == ["fault-all-1"]
+    assert '<span class="state">all sessions</span>' in page
+    assert "not used yet" in page
+    assert "Remove all of this session" not in page
+    assert "Remove all of this session" in browser.page("/_sandbox/console/faults")
+    browser.page("/_sandbox/console/faults", {"clear": "session"}, 303)
+    assert "fault-all-1" in browser.page("/_sandbox/console/faults")
+    browser.page("/_sandbox/s/ci/console/faults", {"clear": "all"}, 303)
+    assert "None. The bank responds as usual." in browser.page("/_sandbox/console/faults")

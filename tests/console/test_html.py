@@ -9,6 +9,7 @@ from xs2a_sandbox.features.console.html import render, show
 VALUES = {
     "nav": "",
     "held": (),
+    "moved_clock": "",
     "problem": "",
     "wrong": "",
     "prefix": "",
@@ -25,7 +26,9 @@ TRAFFIC = {
     "chips": [],
     "terms": [],
     "keys": {},
-    "is_open": False,
+    "opened": "",
+    "corrected": None,
+    "all_query": "",
     "exchanges": [],
     "found": 0,
     "last": 0,

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from xs2a_sandbox.bank.entry_kinds import KINDS
 from xs2a_sandbox.documents.formats import is_iban
-from xs2a_sandbox.features.console.test_data.made_entries import KINDS, EntryOrder, make_entries
+from xs2a_sandbox.features.console.test_data.made_entries import EntryOrder, make_entries
 from xs2a_sandbox.state.documents import schema_of
 
 IBAN = "AT459880000010204711"

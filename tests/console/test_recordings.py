@@ -22,7 +22,7 @@ def test_what_is_recorded_and_how_it_drifts(browser: Browser, tmp_path: Path, mo
     assert "1 new" in page
     assert "/ownerName" in page
     (history.FOLDER / history.FILE).write_text("nonsense\n")
-    assert "drift.jsonl:1: this line is no run" in browser.page("/_sandbox/console/recordings")
+    assert "drift.jsonl:1: this line is not a valid run" in browser.page("/_sandbox/console/recordings")
 
 
 def test_the_files_of_a_recording_are_listed_newest_first(tmp_path: Path) -> None:
@@ -37,5 +37,5 @@ def test_the_files_of_a_recording_are_listed_newest_first(tmp_path: Path) -> Non
         "20261121T090000Z",
         "20261120T090000Z",
     ]
-    assert page.count("<td>3 KiB</td>") == 3
+    assert page.count(">3 KiB</td>") == 3
     assert "notes.txt" not in page

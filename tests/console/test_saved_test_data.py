@@ -8,7 +8,7 @@ import pytest
 
 from tests.console.browser import ACCOUNT, Browser
 from tests.console.test_bank_forms import ACCOUNT_FORM, BANK, CUSTOMER, ENTRIES, a_bank, new_accounts
-from tests.families.test_uk_open_banking import FOLDER, ask, authorise, token
+from tests.families.test_uk_open_banking import ask, authorise, token
 from tests.support.engine_client import Client, an_engine
 from xs2a_sandbox.bank import testdata
 from xs2a_sandbox.bundled import bundled
@@ -65,11 +65,10 @@ def _stored(client: Client, collection: str, id: str) -> Any:
 
 
 def test_a_file_of_another_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FOLDER)
-    browser = a_bank(tmp_path, "uk-open-banking-4.0")
+    browser = a_bank(tmp_path, "obie-4.0")
     browser.page(BANK, {**ENTRIES, "entries_account": "22289", "entries_count": "20"}, 303)
     file = save(browser, tmp_path)
-    settings = Settings(dialect="uk-open-banking-4.0", state="memory:", confdir=tmp_path, testdata=file)
+    settings = Settings(dialect="obie-4.0", state="memory:", confdir=tmp_path, testdata=file)
     bank = Client(build(settings))
     app = token(bank, grant_type="client_credentials", scope="accounts")
     permissions = ["ReadAccountsDetail", "ReadTransactionsDetail", "ReadTransactionsCredits", "ReadTransactionsDebits"]

@@ -1,11 +1,11 @@
-"""The pages of a session's time, and of the sessions that there are."""
+"""The pages of a session's time, and of all sessions."""
 
 import asyncio
 import re
 
 import pytest
 
-from tests.console.browser import Browser, payment
+from tests.console.browser import BASE, Browser, payment
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client
 
@@ -21,20 +21,35 @@ def test_the_clock_is_moved_stopped_and_let_go(browser: Browser) -> None:
     assert "2026-11-22 09:00:00+01:00" in page
     assert "The clock is stopped." in page
     browser.page(TIME, {"real": "true"}, 303)
-    assert "Real time." in browser.page(TIME)
+    assert "The clock shows real time." in browser.page(TIME)
 
 
 @pytest.mark.parametrize(("name", "value"), [("move", "3y"), ("move", ""), ("frozen", "tomorrow"), ("frozen", "")])
 def test_a_wrong_time_is_said_beside_its_field_and_changes_nothing(browser: Browser, name: str, value: str) -> None:
     page = browser.page(TIME, {name: value}, 400)
     assert f'id="wrong-{name}" role="alert"' in page
-    assert "Real time." in page
+    assert "The clock shows real time." in page
 
 
 @pytest.mark.parametrize(("move", "words"), [("1d", "1 d ahead of"), ("-90m", "1 h 30 min behind")])
 def test_a_clock_that_was_moved_says_by_how_much(browser: Browser, move: str, words: str) -> None:
     browser.page(TIME, {"move": move}, 303)
     assert f"The clock runs {words} real time." in browser.page(TIME)
+
+
+def test_every_page_shows_a_clock_that_was_moved(browser: Browser) -> None:
+    link = f'<a href="{TIME}">the clock runs 1 d ahead of real time</a>'
+    assert "the clock runs" not in browser.page("/_sandbox/console/bank")
+    browser.page(TIME, {"move": "1d"}, 303)
+    for page in ("/_sandbox/", "/_sandbox/console/bank", SESSIONS):
+        assert link in browser.page(page)
+
+
+def test_events_of_documents_with_equal_names_are_shown_with_their_ids(browser: Browser) -> None:
+    consent = bodies.consent(validUntil=facts.today(1))
+    ids = [browser.app_asks("POST", "/v1/consents", json=consent).json()["consentId"] for _ in range(2)]
+    due = browser.page(TIME).partition("Next events")[2]
+    assert [id for id in ids if f"({id})</a>" not in due] == []
 
 
 def test_all_that_falls_due_is_linked(browser: Browser) -> None:
@@ -73,9 +88,24 @@ def test_a_name_that_no_session_can_have_is_said_beside_its_field(browser: Brows
 
 def test_what_a_session_has_changed_is_counted(browser: Browser) -> None:
     browser.app_asks("DELETE", "/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911")
-    assert "<td>1 consent</td>" in browser.page(SESSIONS)
+    assert "Changed:</span> 1 consent</p>" in browser.page(SESSIONS)
     browser.app_asks("DELETE", "/v1/consents/1f6b8e07-a2d4-4e93-9c58-7b3a15d0e622")
-    assert "<td>2 consents</td>" in browser.page(SESSIONS)
+    assert "Changed:</span> 2 consents</p>" in browser.page(SESSIONS)
+
+
+def test_the_session_that_was_active_last_is_first_with_its_exchanges(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts")
+    asyncio.run(Client(browser.engine, "ci").send("GET", "/v1/accounts"))
+    for address in (SESSIONS, "/_sandbox/s/ci/console/sessions"):
+        page = browser.page(address)
+        assert re.findall(r'<h2 id="session-\d+">([\w-]+)', page) == ["ci", "default"]
+        assert re.findall(r"Traffic <small>(\d+)</small>", page) == ["1", "1"]
+    assert '/console/exchanges/2">' in page.partition(">default")[0]
+    assert f"<code>{BASE}/s/ci</code>" in page
+    assert f"<code>{BASE}</code>" in page
+    assert "<code>X-Sandbox-Session: ci</code>" in page
+    # It has changed nothing, so there is nothing to forget.
+    assert 'value="ci"' not in page
 
 
 def test_a_session_is_forgotten_once(browser: Browser) -> None:
@@ -83,19 +113,19 @@ def test_a_session_is_forgotten_once(browser: Browser) -> None:
     assert 'value="ci"' in browser.page(SESSIONS)
     browser.page(SESSIONS, {"forget": "ci"}, 303)
     assert 'value="ci"' not in browser.page(SESSIONS)
-    assert "nothing is kept of a session ci" in browser.page(SESSIONS, {"forget": "ci"}, 400)
+    assert "unknown session ci" in browser.page(SESSIONS, {"forget": "ci"}, 400)
 
 
 def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
     payment(browser)
     browser.page("/_sandbox/console/time", {"move": "1d"}, 303)
-    browser.page("/_sandbox/console/bank", {}, 303)
-    assert "Real time." in browser.page("/_sandbox/console/time")
+    browser.page("/_sandbox/console/bank", {"reset": "session"}, 303)
+    assert "The clock shows real time." in browser.page("/_sandbox/console/time")
     asyncio.run(Client(browser.engine, "ci").send("POST", "/v1/consents", json={}))
     browser.page("/_sandbox/s/ci/console/time", {"move": "1d"}, 303)
     assert "/_sandbox/s/ci/console/bank" in browser.page("/_sandbox/console/sessions")
     browser.page("/_sandbox/console/sessions", {"forget": "ci"}, 303)
-    assert "/s/ci/" not in browser.page("/_sandbox/console/sessions")
+    assert 'value="ci"' not in browser.page("/_sandbox/console/sessions")
     assert (
         browser.ask("GET", "/_sandbox/console/sessions?open=new").headers["location"] == "/_sandbox/s/new/console/bank"
     )

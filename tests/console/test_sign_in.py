@@ -60,12 +60,20 @@ def test_links_and_cookies_end() -> None:
 @pytest.mark.parametrize("wrong", ["", ".", "1.2.3", "9999999999.00.00", "ä.ö.ü", "x" * 5000])
 def test_what_nobody_has_signed_is_refused(wrong: str) -> None:
     assert redeemed(sign_in_of(), wrong, TOKEN) is None
-    assert not sign_in_of().is_signed_in(with_cookie(f"{sign_in.COOKIE}={wrong}"), TOKEN)
+    assert not sign_in_of().is_signed_in(with_cookie(f"{sign_in_of().cookie}={wrong}"), TOKEN)
 
 
 def test_another_sandboxs_link_and_a_link_as_a_cookie_are_refused() -> None:
     assert redeemed(sign_in_of(), code("another-token"), TOKEN) is None
-    assert not sign_in_of().is_signed_in(with_cookie(f"{sign_in.COOKIE}={code()}"), TOKEN)
+    assert not sign_in_of().is_signed_in(with_cookie(f"{sign_in_of().cookie}={code()}"), TOKEN)
+
+
+def test_two_sandboxes_on_one_host_have_cookies_of_their_own() -> None:
+    one, other = (sign_in.SignIn(MemoryStore(), run) for run in ("one", "other"))
+    cookies = [str(redeemed(sign, code(), TOKEN)).partition(";")[0] for sign in (one, other)]
+    both = with_cookie("; ".join(cookies))
+    assert one.is_signed_in(both, TOKEN)
+    assert other.is_signed_in(both, TOKEN)
 
 
 def test_nobody_is_signed_in_without_a_token() -> None:

@@ -86,6 +86,29 @@ def test_a_search_that_cannot_be_is_explained_next_to_its_box(browser: Browser) 
     page = browser.page("/_sandbox/?search=stauts:404", status=400)
     assert "unknown key &#39;stauts&#39;" in page
     assert 'aria-describedby="wrong-search"' in page or 'id="wrong-search"' in page
+    assert 'Did you mean <a class="keeps-open" href="/_sandbox/?search=status%3A404">status:404</a>?' in page
+
+
+def test_a_search_that_finds_nothing_may_have_been_meant_otherwise(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/nothing")
+    page = browser.page("/_sandbox/?search=status=404")
+    assert "No exchange fits." in page
+    assert ">status:404</a>?" in page
+    assert "Did you mean" not in browser.page("/_sandbox/?search=status:404")
+
+
+def test_the_open_exchange_stays_open_in_other_searches(browser: Browser) -> None:
+    for path in ("/v1/accounts", "/v1/nothing"):
+        browser.app_asks("GET", path)
+    page = browser.page("/_sandbox/?search=is:error&open=1")
+    assert '<input type="hidden" id="open" name="open" value="1">' in page
+    links = re.findall(r'class="(?:button )?keeps-open" href="([^"]*)"', page)
+    assert "/_sandbox/?open=1" in links
+    assert len(links) > 2
+    assert all("open=1" in link for link in links)
+    mistyped = browser.page("/_sandbox/?search=stauts:404&open=1", status=400)
+    assert "Why this response" in mistyped
+    assert "?search=status%3A404&amp;open=1" in mistyped
 
 
 def test_chips_count_what_there_is_and_a_click_adds_or_takes_away(browser: Browser) -> None:
@@ -95,7 +118,7 @@ def test_chips_count_what_there_is_and_a_click_adds_or_takes_away(browser: Brows
     assert 'is:unmatched <span class="count">2</span>' in page
     assert 'href="/_sandbox/?search=status%3A4xx"' not in page, "all have it"
     filtered = browser.page("/_sandbox/?search=is:unmatched")
-    assert '<a href="/_sandbox/" aria-current="true">is:unmatched' in filtered
+    assert 'href="/_sandbox/" aria-current="true">is:unmatched' in filtered
     assert numbers(filtered) == ["3", "2"]
 
 
@@ -107,7 +130,10 @@ def test_an_exchange_opens_beside_the_list(browser: Browser) -> None:
     part = browser.page("/_sandbox/console/exchanges/1?part=true")
     assert part in page or "Why this response" in part
     assert "<html" not in part
-    assert "the journal has no exchange 7" in browser.page("/_sandbox/?open=7", status=400)
+    gone = browser.page("/_sandbox/?open=7", status=400)
+    assert "the journal has no exchange 7" in gone
+    assert numbers(gone) == ["1"]
+    assert 'value="" disabled' in gone
 
 
 def test_what_comes_is_sent_as_rows(browser: Browser) -> None:

@@ -1,1 +1,1 @@
-"""The documented interface, tested from outside through every door; each test names the statements it proves."""
+"""Tests of the documented interface through every door. Each test names the statements that it proves."""

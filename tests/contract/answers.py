@@ -1,4 +1,4 @@
-"""What is checked on every answer, whatever the test is about."""
+"""Checks of every answer."""
 
 import json
 import re
@@ -26,7 +26,7 @@ formats = FormatChecker(())
 
 
 def check_answer(answer: "Answer", method: str, request_ids: Sequence[str] = ()) -> None:
-    """The request id comes back, an answer with a body is JSON, and the body has the shape that belongs to it."""
+    """Check that the request id is returned, that a body is JSON, and that it matches its schema."""
     if len(request_ids) == 1:
         assert answer.headers.get_list("X-Request-ID") == [request_ids[0]]
     if method == "HEAD" or answer.status in (204, 304):
@@ -41,12 +41,15 @@ def check_answer(answer: "Answer", method: str, request_ids: Sequence[str] = ())
 def check_shape(answer: "Answer") -> None:
     name = schema_name(answer)
     complaints = _complaints(name, answer.body)
-    assert not complaints, f"{answer.status} is no {name}: {complaints}"
+    assert not complaints, f"{answer.status} does not match {name}: {complaints}"
 
 
 @lru_cache(maxsize=4096)
 def _complaints(name: str, body: bytes) -> list[str]:
-    """Remembered, because most answers come through all five doors; only what is wrong is read with the slow one."""
+    """Validate an answer, with a cache, because most answers arrive through all five doors.
+
+    Only errors use the slow validator.
+    """
     read = json.loads(body)
     if _quick_validator(name).is_valid(read):
         return []
@@ -54,13 +57,16 @@ def _complaints(name: str, body: bytes) -> list[str]:
 
 
 def schema_name(answer: "Answer") -> str:
-    """By the operation that X-Sandbox-Rule names; every failure is an `error` unless the operation says otherwise."""
+    """Return the schema by the operation in X-Sandbox-Rule.
+
+    Errors have the schema `error` unless the operation names another.
+    """
     operation = operations().get(answer.headers.get("X-Sandbox-Rule", ""), {})
     names = [name for status, name in operation.get("answers", {}).items() if status == str(answer.status)]
     if not names:
         assert answer.status >= 400, f"{answer.status} from {answer.headers.get('X-Sandbox-Rule')!r} is not documented"
         return "error"
-    # An operation with several answers says at each which shape it has: the body must have one of them.
+    # An operation with several answers names a schema for each. The body must match one of them.
     responds = operation.get("respond", [])
     names += [one["schema"] for one in (responds if isinstance(responds, list) else [responds]) if "schema" in one]
     return next((name for name in names if not _complaints(name, answer.body)), names[0])
@@ -68,7 +74,7 @@ def schema_name(answer: "Answer") -> str:
 
 @cache
 def operations() -> Mapping[str, Any]:
-    """By id; the rules of the dialect stand for the operation they match."""
+    """Return operations by id. Rules of the dialect count as the operation that they match."""
     files = [yaml.load(file.read_text(), yaml.CBaseLoader) for file in sorted(DIALECT.glob("**/*.yaml"))]
     known = {operation["id"]: operation for content in files for operation in content.get("operations", [])}
     for content in files:
@@ -98,7 +104,7 @@ def _schema(place: str) -> Any:
 
 @cache
 def _registry() -> Registry[Any]:
-    """Every schema by its id and by its place, so that either way of naming another one works."""
+    """Return every schema by its id and by its file, so that both kinds of references work."""
     registry: Registry[Any] = Registry()
     for file in sorted(SCHEMAS.glob("**/*.schema.json")):
         content = json.loads(file.read_text())

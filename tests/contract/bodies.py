@@ -1,4 +1,4 @@
-"""Request bodies that are accepted as they are; a test changes what it is about."""
+"""Valid request bodies, which tests modify."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ SINGLE = (SEPA, INSTANT, CROSS_BORDER)
 WITH_AMOUNT = (*SINGLE, PERIODIC)
 
 REDIRECT = "https://tpp.example/back?a=1&b=%C3%BC#top"
-"""Everything in it has to be encoded to survive in a query."""
+"""A redirect address in which everything must be encoded in a query."""
 
 
 def consent(*ibans: str, **changes: Any) -> dict[str, Any]:
-    """For the accounts named, their balances and transactions; for all accounts when none is named."""
+    """Return access to details, balances and transactions of these accounts, or of all accounts if none is given."""
     references = [{"iban": iban} for iban in ibans]
     access = {"balances": references, "transactions": references} if ibans else {"availableAccounts": "allAccounts"}
     body = {"access": access, "recurringIndicator": True, "validUntil": facts.today(90), "frequencyPerDay": 4}
@@ -28,7 +28,7 @@ def consent(*ibans: str, **changes: Any) -> dict[str, Any]:
 
 
 def payment(product: str, **changes: Any) -> dict[str, Any]:
-    """One of each product; `debtor`, `amount` and `currency` are short for the members they belong to."""
+    """Return a payment of this product. `debtor`, `amount` and `currency` set the members of the same meaning."""
     debtor = changes.pop("debtor", None) or facts.debtor()
     amount, currency = changes.pop("amount", "10.50"), changes.pop("currency", "EUR")
     body: dict[str, Any] = {

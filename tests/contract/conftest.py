@@ -1,7 +1,7 @@
-"""One sandbox for each pytest process, with all its doors; a session of its own for each test.
+"""One sandbox with all its doors for each pytest process, and a new session for each test.
 
-Every test runs in process and through every door that has a socket. `make test` takes every test in process, and each
-third one through one of these doors, in turns, so that all of them are used; the others are marked `slow`.
+Every test runs in process and through every door with a socket. `make test` runs every test in process, and every third
+one also through one of these doors in turns, so that all of them are used. The other cases are marked `slow`.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def _handlers_do_what_they_declare(_noted_handlers: None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """One engine, and where its doors are: all of them, and those that leave everything to mitmproxy."""
+    """An engine and the addresses of its doors: all of them, and those whose connections are handled by mitmproxy."""
 
     addresses: Addresses
     through_mitmproxy: Addresses
@@ -80,7 +80,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     stop = asyncio.Event()
 
     async def open_others() -> None:
-        for engine in built:  # none where all doors are left out
+        for engine in built:  # none if all doors are skipped
             options = {
                 "tell": engine.report_refusal,
                 "connections": Connections(engine.parts.limits),
@@ -99,7 +99,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         asyncio.set_event_loop(loop)
         try:
             loop.run_until_complete(serve(settings, ready=tell, stop=stop, built=built.append, on_exchange=log.append))
-        except BaseException as failure:  # the fixture raises it, in the thread that pytest watches
+        except BaseException as failure:  # raise it in the fixture, in the thread that pytest observes
             failures.append(failure)
         finally:
             ready.set()
@@ -128,7 +128,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def trust(sandbox: Sandbox) -> ssl.SSLContext:
-    """A TPP's, which trusts the sandbox and shows it a good certificate."""
+    """Return a TLS context that trusts the sandbox and sends a valid client certificate."""
     context = ssl.create_default_context(cafile=sandbox.addresses.ca_file)
     folder = Path(sandbox.addresses.ca_file).parent
     ca = TrustService(folder).ca(datetime.now(UTC))
@@ -161,7 +161,10 @@ def bank(request: pytest.FixtureRequest, senders: dict[str, Send], sandbox: Sand
 
 @pytest.fixture
 def control(bank: Bank, senders: dict[str, Send], sandbox: Sandbox) -> Control:
-    """Of the session and the sandbox that the test talks to; in process that is another one than behind the doors."""
+    """Control the sandbox and the session of the test.
+
+    In process, this is a different sandbox than behind the doors.
+    """
     if bank.door == "process":
         sandbox.engine.use(admin_token="in-process")
         return Control(bank, bank.send, sandbox.engine.parts.admin_token)
@@ -171,5 +174,5 @@ def control(bank: Bank, senders: dict[str, Send], sandbox: Sandbox) -> Control:
 
 @pytest.fixture
 def warned(bank: Bank, sandbox: Sandbox) -> Callable[[], Sequence[str]]:
-    """The warnings that the log shows with the session's last request."""
+    """Return the warnings in the log for the session's last request."""
     return lambda: next(one.warnings for one in reversed(list(sandbox.log)) if one.session == bank.session)

@@ -1,4 +1,4 @@
-"""What a test suite asks of the sandbox itself: the time, documents, what the payment user decides."""
+"""A test's control of the sandbox: the time, documents, and the payment user's decisions."""
 
 import json
 from dataclasses import dataclass
@@ -28,6 +28,6 @@ class Control:
         return self.ask("POST", f"sca/{authorisation_id}", {"decide": decision}).json()
 
     def change(self, collection: str, id: str, **members: Any) -> None:
-        """Members of a document."""
+        """Set members of a document."""
         path = f"state/{collection}/{id}"
         self.ask("PUT", path, {**self.ask("GET", path).json(), **members})

@@ -1,4 +1,4 @@
-"""One client for all the ways to the sandbox."""
+"""A client for all doors of the sandbox."""
 
 import asyncio
 import json as jsonlib
@@ -17,12 +17,12 @@ from tests.contract.answers import check_answer
 from xs2a_sandbox.http import Headers, Request
 
 BANK = "xs2a.bank.example"
-"""A name that no resolver knows."""
+"""A host name that does not exist."""
 
 MITMPROXY = "mitmproxy-"
 LANE = ("proxy", "tls-proxy", "tls")
 WIRES = (*LANE, *(f"{MITMPROXY}{door}" for door in LANE), "direct")
-"""Ways in, those of the proxy and the TLS port past mitmproxy and through it."""
+"""Ways to the sandbox. The proxy and the TLS port exist twice: with and without mitmproxy."""
 
 DOORS = (*WIRES, "process")
 _NOTHING = object()
@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def error(self) -> Mapping[str, Any]:
-        """The one message of an error."""
+        """Return the only message of an error."""
         (message,) = self.json()["tppMessages"]
         return message
 
@@ -52,7 +52,7 @@ class Send(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """What a test talks to: one session of the sandbox behind one door."""
+    """One session of the sandbox behind one door."""
 
     door: str
     send: Send
@@ -74,7 +74,10 @@ class Bank:
         user: str | None = None,
         check: bool = True,
     ) -> Answer:
-        """`headers` as a mapping replaces the usual ones (None leaves one out); as pairs it is added to them."""
+        """Send a request.
+
+        A mapping of `headers` replaces default headers (None removes one); pairs are added to them.
+        """
         usual: dict[str, str | None] = {
             "X-Request-ID": str(uuid.uuid4()),
             "X-Sandbox-Session": self.session,
@@ -111,7 +114,7 @@ class Bank:
         return self.request("DELETE", path, **options)
 
     def page(self, href: str, **query: str) -> Answer:
-        """What a browser gets that comes through this door and follows the absolute link, with `query` added to it."""
+        """Open the absolute link like a browser that uses this door, with `query` added."""
         parts = urlsplit(href)
         more = urlencode(query)
         target = f"{parts.path}?{parts.query}{'&' if more else ''}{more}"
@@ -119,14 +122,14 @@ class Bank:
 
 
 def place(bank: Bank, path: str) -> str:
-    """Where a request through the bank's door is for, as its client writes it."""
+    """Return the target of a request through this door as a client writes it."""
     door = bank.door.removeprefix(MITMPROXY)
     own = {"direct": bank.addresses.direct, "tls": bank.addresses.tls, "proxy": f"http://{BANK}"}
     return own.get(door, f"https://{BANK}") + path
 
 
 class Wire:
-    """A keep-alive client for one door; httpcore, because httpx tidies a path before it sends it."""
+    """A keep-alive client for one door. It uses httpcore, because httpx normalises paths."""
 
     def __init__(self, base: str, *, proxy: str | None = None, trust: ssl.SSLContext | None = None) -> None:
         scheme, host, port = re.fullmatch(r"(https?)://([^:/]+)(?::(\d+))?", base).groups()  # type: ignore[union-attr]
@@ -161,7 +164,7 @@ class Wire:
 
 
 class InProcess:
-    """The engine itself, in the loop it lives in."""
+    """Call the engine itself in its event loop."""
 
     def __init__(self, answer: Callable[[Request], Any], loop: asyncio.AbstractEventLoop) -> None:
         self._answer = answer

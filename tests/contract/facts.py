@@ -1,4 +1,4 @@
-"""The bank's test data, read from its file, and what the tests need to know about it."""
+"""The bank's test data, read from the file, and facts about them that tests need."""
 
 import re
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ _TODAY = re.compile(r"\{\{\s*today\((-?\d*)\)\s*\}\}")
 
 
 def today(days: int = 0) -> str:
-    """The bank's day."""
+    """Return today's date in the bank's time zone."""
     return (datetime.now(ZoneInfo("Europe/Vienna")).date() + timedelta(days=days)).isoformat()
 
 
 def dated(members: Mapping[str, Any]) -> dict[str, Any]:
-    """With dates where numbers stand for them, of days from today: a day that is said early may be over in the test."""
+    """Return the test data with dates calculated from today. Early dates may be in the past during the test."""
     dates = {"validUntil", "requestedExecutionDate", "startDate", "endDate"}
     return {
         name: today(value) if name in dates and isinstance(value, int) else value for name, value in members.items()
@@ -30,13 +30,13 @@ def dated(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def testdata() -> Mapping[str, Any]:
-    """All scalars as the strings that stand in the file, relative dates filled in."""
+    """Return all scalars as the strings in the file, with relative dates filled in."""
     return as_of(date.fromisoformat(today()))
 
 
 @cache
 def as_of(day: date) -> Mapping[str, Any]:
-    """The test data of a session that begins on that day."""
+    """Return the test data of a session that starts on this day."""
     return _filled(yaml.load((ROOT / "cassettes" / "testdata.yaml").read_text(), yaml.CBaseLoader), day)
 
 
@@ -49,7 +49,7 @@ def _filled(value: Any, day: date) -> Any:
 
 
 def accounts() -> Mapping[str, Any]:
-    """The accounts as the interface says them, and their entries as `transactions`."""
+    """Return the accounts as the interface shows them, and their entries as `transactions`."""
     return said_of(date.fromisoformat(today()))
 
 
@@ -59,12 +59,12 @@ def said_of(day: date) -> Mapping[str, Any]:
 
 
 def cards() -> Mapping[str, Any]:
-    """The cards as the interface says them."""
+    """Return the cards as the interface shows them."""
     return {id: said.card(card) for id, card in testdata()["cards"].items()}
 
 
 def consents(role: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Ids and contents of the preconfigured consents in this role, in the file's order."""
+    """Return ids and contents of the preconfigured consents with this role, in the file's order."""
     return [(id, consent) for id, consent in testdata()["consents"].items() if consent["role"] == role]
 
 
@@ -73,23 +73,23 @@ def consent(role: str = "authorised") -> str:
 
 
 def covered(consent_id: str | None = None) -> str:
-    """The IBAN that a preconfigured consent is tied to."""
+    """Return the IBAN that a preconfigured consent is tied to."""
     (iban,) = testdata()["consents"][consent_id or consent()]["accounts"]
     return iban
 
 
 def tied() -> dict[str, str]:
-    """IBAN → the valid consent that is tied to it."""
+    """Return the valid consent that is tied to each IBAN."""
     return {covered(id): id for id, _ in consents("authorised")}
 
 
 def untied() -> list[str]:
-    """IBANs that no preconfigured valid consent is tied to."""
+    """Return IBANs without a preconfigured valid consent."""
     return [iban for iban in accounts() if iban not in tied()]
 
 
 def uncovered() -> str:
-    """An account of the bank that the first valid consent does not cover."""
+    """Return an account of the bank that the first valid consent does not cover."""
     return next(iban for iban in accounts() if iban != covered())
 
 
@@ -110,31 +110,31 @@ def payments(status: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def rate(currency: str) -> Decimal:
-    """EUR for one unit."""
+    """Return the price of one unit in EUR."""
     return Decimal(1) if currency == "EUR" else Decimal(testdata()["rates"][currency])
 
 
 def debtor(currency: str = "EUR", least: int = 1000) -> str:
-    """An account in this currency with a comfortable balance."""
+    """Return an account in this currency with a sufficient balance."""
     return next(
         iban for iban, account in accounts().items() if account["currency"] == currency and available(iban) >= least
     )
 
 
 def low() -> str:
-    """The account that can pay least, of those that can pay something."""
+    """Return the account with the lowest positive available balance."""
     return min(
         (iban for iban in accounts() if available(iban) > 0 and accounts()[iban]["currency"] == "EUR"), key=available
     )
 
 
 def foreign_iban() -> str:
-    """A valid IBAN that this bank does not hold."""
+    """Return a valid IBAN of an account at another bank."""
     return next(iban for iban in map(_austrian, range(1, 100)) if iban not in accounts())
 
 
 def wrong_iban() -> str:
-    """An IBAN of the bank with its last digit changed: the check digits no longer fit."""
+    """Return an IBAN of the bank with a changed last digit, so that the check digits are wrong."""
     iban = covered()
     wrong = iban[:-1] + str((int(iban[-1]) + 1) % 10)
     assert not is_iban(wrong)

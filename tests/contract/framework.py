@@ -1,7 +1,7 @@
-"""The Berlin Group's shapes of the answers of section 4.3, restated: what each member holds, and which are never null.
+"""The Berlin Group's formats of the answers of section 4.3: the content of each member, and which are never null.
 
-Restated from the public OpenAPI of the XS2A framework 1.3.11 (Berlin Group, CC BY 4.0). Members without a value are
-null here, so an answer has exactly these members; where it may leave some out, it says `MAY_LACK`.
+They are based on the public OpenAPI of the XS2A framework 1.3.11 (Berlin Group, CC BY 4.0). Members without a value are
+null here, so an answer has exactly these members, except for those in `MAY_LACK`.
 """
 
 import re
@@ -241,19 +241,22 @@ ANSWERS: Mapping[str, Mapping[str, Any]] = {
     "basket": {"payments": [ID], "consents": [ID], "transactionStatus!": BASKET_STATUS, "_links": {}},
     "basket-status": {"transactionStatus!": BASKET_STATUS},
 }
-"""By the statement of the index, without its 4.3-. Names with a ! are never null; what `{}` holds is not looked at."""
+"""By the statement of the index, without its prefix 4.3-.
+
+Names with a ! are never null; the content of `{}` is not checked.
+"""
 
 
 def misfits(value: Any, kind: Any, at: str = "") -> list[str]:
-    """Where a value has not the shape."""
+    """Yield the places where a value does not match the shape."""
     if callable(kind):
         return [] if kind(value) else [f"{at}: {value!r}"]
     if isinstance(kind, list):
         if not isinstance(value, list):
-            return [f"{at}: {value!r} is no list"]
+            return [f"{at}: {value!r} is not a list"]
         return [line for i, entry in enumerate(value) for line in misfits(entry, kind[0], f"{at}/{i}")]
     if not isinstance(value, dict):
-        return [f"{at}: {value!r} is no object"]
+        return [f"{at}: {value!r} is not an object"]
     if not kind:
         return []
     lines = []

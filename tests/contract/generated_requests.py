@@ -1,4 +1,4 @@
-"""Requests that schemathesis makes up of an OpenAPI document, and the checks that every answer to them passes."""
+"""Requests that schemathesis generates from an OpenAPI document, and the checks for every answer."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ CASES = int(os.environ.get("XS2A_TEST_CASES", "5000"))
 SEED = os.environ.get("XS2A_TEST_SEED")
 FEW = 4
 ENOUGH = 30
-"""Cases from which on an operation must have succeeded at least once."""
+"""Number of cases from which on an operation must have succeeded at least once."""
 _CHECKED = (
     "status_code_conformance",
     "content_type_conformance",
@@ -27,7 +27,7 @@ _numbers = itertools.count()
 
 
 class Bank:
-    """A sandbox on a port of its own, and the interface as schemathesis reads it."""
+    """A sandbox with its own port, and the interface loaded by schemathesis."""
 
     def __init__(self, url: str, client: requests.Session, schema: Any) -> None:
         self.url = url
@@ -37,18 +37,19 @@ class Bank:
         self.checks = [check for check in CHECKS.get_all() if getattr(check, "__name__", "") in _CHECKED]
         assert len(self.checks) == len(_CHECKED)
 
+    def headers(self) -> dict[str, str]:
+        return {"X-Sandbox-Session": f"case-{next(_numbers)}"}
+
     def call(self, case: Case) -> int:
-        """The status, of an answer that has passed all checks. Each case has a session, and so a bank, of its own."""
-        response = case.call(
-            base_url=self.url, session=self.client, headers={"X-Sandbox-Session": f"case-{next(_numbers)}"}
-        )
+        """Send the case, run all checks, and return the status. Each case has its own session."""
+        response = case.call(base_url=self.url, session=self.client, headers=self.headers())
         status = response.status_code
         assert status < 500 or status == HTTPStatus.NOT_IMPLEMENTED, (status, response.text, case.as_curl_command())
         case.validate_response(response, checks=self.checks)
         return status
 
     def call_often(self, method: str, path: str, cases: int) -> Counter[int]:
-        """How often each status was answered: half of the requests are as documented, half are not."""
+        """Return how often each status was answered. Half of the requests are valid."""
         operation = self.schema[path][method]
         statuses: Counter[int] = Counter()
         for mode, count in zip(_MODES, (cases - cases // 2, cases // 2), strict=True):
@@ -66,5 +67,5 @@ class Bank:
                 statuses[self.call(case)] += 1
 
             (seed(SEED)(call) if SEED else call)()
-        assert statuses.total() >= cases, "schemathesis found fewer cases than it was asked for"
+        assert statuses.total() >= cases, "schemathesis generated fewer cases than requested"
         return statuses

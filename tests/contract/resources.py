@@ -1,4 +1,4 @@
-"""What can be authorised: a consent, a payment, its cancellation, a signing basket, and how a test makes each."""
+"""Create the resources that can be authorised: a consent, a payment, its cancellation, a signing basket."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """`own` is its path, `starts` that of its authorisations; `redirect` is the link that came with it, if one did."""
+    """`own` is its path, `starts` that of its authorisations, and `redirect` is the link in the answer, if any."""
 
     family: Family
     id: str
@@ -66,7 +66,7 @@ class Resource:
 
 
 def make(bank: Bank, family: str, psu: str = SEVERAL, **headers: str) -> Resource:
-    """One that waits to be authorised by the customer. `headers` with underscores for hyphens."""
+    """Return a resource that waits for the customer. `headers` have underscores instead of hyphens."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     return {"consent": consent, "payment": payment, "cancellation": cancellation, "basket": basket}[family](
         bank, psu, sent
@@ -94,7 +94,7 @@ def payment(bank: Bank, psu: str, headers: Mapping[str, str] | None = None, **ch
 
 
 def cancellation(bank: Bank, psu: str, headers: Mapping[str, str] | None = None) -> Resource:
-    """Of a payment for a later day that has been authorised and deleted."""
+    """Cancel a payment for a later date that has been authorised."""
     made = payment(bank, psu, headers, requestedExecutionDate=facts.today(5))
     sign(bank, made, psu)
     answer = bank.delete(made.own)
@@ -103,7 +103,7 @@ def cancellation(bank: Bank, psu: str, headers: Mapping[str, str] | None = None)
 
 
 def basket(bank: Bank, psu: str, headers: Mapping[str, str] | None = None) -> Resource:
-    """Of a payment and a consent, which have no authorisation of their own that could run out."""
+    """Create a basket with a payment and a consent. They have no authorisations of their own that could expire."""
     apart = {"TPP-Explicit-Authorisation-Preferred": "true"}
     return basket_of(bank, payment(bank, psu, apart), consent(bank, psu, apart), headers=headers)
 
@@ -127,7 +127,7 @@ def otp(psu: str) -> dict[str, Any]:
 
 
 def methods(psu: str) -> list[dict[str, str]]:
-    """As answers tell of them."""
+    """Return the resource as an answer describes it."""
     return [
         {"authenticationMethodId": one["id"], "authenticationType": one["type"], "name": one["name"]}
         for one in facts.testdata()["psus"][psu]["methods"]
@@ -135,7 +135,7 @@ def methods(psu: str) -> list[dict[str, str]]:
 
 
 def ibans(psu: str) -> list[str]:
-    """Accounts that nobody else has to sign for."""
+    """Return accounts with a single signatory."""
     own = [(iban, account) for iban, account in facts.accounts().items() if account["psuId"] == psu]
     return [iban for iban, account in own if "signatories" not in account]
 
@@ -145,20 +145,20 @@ def debtor(psu: str) -> str:
 
 
 def begin(bank: Bank, resource: Resource, psu: str | None = None, **wishes: str) -> Answer:
-    """An authorisation of it. `wishes` are headers with underscores for hyphens."""
+    """Start an authorisation. `wishes` are headers with underscores instead of hyphens."""
     headers: dict[str, str | None] = {name.replace("_", "-"): value for name, value in wishes.items()}
     return bank.post(resource.starts, headers={"PSU-ID": psu, **headers})
 
 
 def logged_in(bank: Bank, resource: Resource, psu: str) -> Answer:
-    """Embedded, with the password already sent."""
+    """Start an embedded authorisation and send the password."""
     answer = bank.post(resource.starts, headers={"PSU-ID": psu, **EMBEDDED}, json=password(psu))
     assert answer.status == 201, answer.body
     return answer
 
 
 def awaiting_otp(bank: Bank, resource: Resource, psu: str) -> str:
-    """The path of an embedded authorisation that lacks only the one-time password."""
+    """Return the path of an embedded authorisation that needs only the one-time password."""
     answer = logged_in(bank, resource, psu)
     own: str = answer.json()["_links"]["scaStatus"]["href"]
     if answer.json()["scaStatus"] == "psuAuthenticated":
@@ -168,7 +168,7 @@ def awaiting_otp(bank: Bank, resource: Resource, psu: str) -> str:
 
 
 def sign(bank: Bank, resource: Resource, psu: str) -> str:
-    """The path of the authorisation that has succeeded."""
+    """Return the path of an authorisation that has succeeded."""
     if not methods(psu):
         done = logged_in(bank, resource, psu).json()
         assert done["scaStatus"] == "exempted"

@@ -76,14 +76,14 @@ STATUSES = ("both", *KINDS)
 
 @pytest.fixture
 def everything(bank: Bank) -> str:
-    """A consent that covers all accounts."""
+    """Return a consent that covers all accounts."""
     answer = bank.post("/v1/consents", json=bodies.consent())
     assert answer.json()["consentStatus"] == "valid"
     return answer.json()["consentId"]
 
 
 def documented(iban: str) -> dict[str, Any]:
-    """The account's record, without balances."""
+    """Return the account as in the list, without balances."""
     account = facts.accounts()[iban]
     return {
         "resourceId": iban,
@@ -149,7 +149,7 @@ def numbers(records: list[Any]) -> list[str]:
 @spec("2-nulls")
 @pytest.mark.parametrize("consent_id", facts.tied().values())
 @pytest.mark.parametrize("path", ["/v1/accounts/", "/v1/accounts", "/v1/accounts/?withBalance=false"])
-def test_the_list_of_a_preconfigured_consent(bank: Bank, consent_id: str, path: str) -> None:
+def test_list_of_a_preconfigured_consent(bank: Bank, consent_id: str, path: str) -> None:
     answer = bank.get(path, consent=consent_id)
 
     assert answer.status == 200
@@ -158,7 +158,7 @@ def test_the_list_of_a_preconfigured_consent(bank: Bank, consent_id: str, path: 
 
 @spec("2.1-valid")
 @pytest.mark.parametrize("consent_id", facts.tied().values())
-def test_a_valid_consent_opens_its_account(bank: Bank, consent_id: str) -> None:
+def test_a_valid_consent_gives_access_to_its_account(bank: Bank, consent_id: str) -> None:
     own = f"/v1/accounts/{facts.covered(consent_id)}"
 
     for path in ("/v1/accounts/", own, f"{own}/balances", f"{own}/transactions?bookingStatus=both"):
@@ -168,7 +168,7 @@ def test_a_valid_consent_opens_its_account(bank: Bank, consent_id: str) -> None:
 @spec("4.1-rule-3")
 @spec("4.3-account-list")
 @spec("reading-account-list-bare")
-def test_the_list_is_what_the_consent_covers(bank: Bank, everything: str) -> None:
+def test_the_list_contains_the_covered_accounts(bank: Bank, everything: str) -> None:
     for path in ("/v1/accounts/", "/v1/accounts"):
         listed = bank.get(path, consent=everything).json()["accounts"]
         assert {account["resourceId"] for account in listed} == set(facts.accounts())
@@ -190,7 +190,7 @@ def test_the_list_is_what_the_consent_covers(bank: Bank, everything: str) -> Non
 @spec("reading-account-bare")
 @spec("reading-trailing-slash")
 @pytest.mark.parametrize("tail", ["", "/", "?withBalance=false", "/?withBalance=false"])
-def test_one_account_is_the_bare_object(bank: Bank, tail: str) -> None:
+def test_a_single_account_has_no_wrapper(bank: Bank, tail: str) -> None:
     for consent_id in facts.tied().values():
         iban = facts.covered(consent_id)
         answer = bank.get(f"/v1/accounts/{iban}{tail}", consent=consent_id)
@@ -236,7 +236,7 @@ def test_with_balance_for_every_account(bank: Bank, everything: str) -> None:
 @spec("reading-with-balance")
 @pytest.mark.parametrize("value", ["maybe", "1", "TRUE", "", "yes"])
 @pytest.mark.parametrize("path", ["/v1/accounts/", f"/v1/accounts/{facts.covered()}"], ids=["list", "account"])
-def test_with_balance_is_true_or_false(bank: Bank, path: str, value: str) -> None:
+def test_with_balance_must_be_true_or_false(bank: Bank, path: str, value: str) -> None:
     answer = bank.get(path, consent=facts.consent(), query={"withBalance": value})
 
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
@@ -268,7 +268,7 @@ def test_balances(bank: Bank, everything: str) -> None:
 
 @spec("2.7-amount")
 @spec("reading-testdata")
-def test_a_balance_may_be_negative(bank: Bank, everything: str) -> None:
+def test_a_balance_can_be_negative(bank: Bank, everything: str) -> None:
     listed = bank.get("/v1/accounts/", consent=everything, query={"withBalance": "true"}).json()["accounts"]
     amounts = [balance["balanceAmount"]["amount"] for account in listed for balance in account["balances"]]
 
@@ -289,7 +289,7 @@ def test_a_balance_may_be_negative(bank: Bank, everything: str) -> None:
 @spec("2.8-links-account")
 @spec("2.8-only-matching")
 @pytest.mark.parametrize("status", KINDS)
-def test_one_kind_of_transactions(bank: Bank, everything: str, status: str) -> None:
+def test_one_list_of_transactions(bank: Bank, everything: str, status: str) -> None:
     for iban in facts.accounts():
         body = transactions(bank, iban, everything, status)
         assert body.keys() == {"account", "transactions", "balances", "_links"}
@@ -451,8 +451,8 @@ def test_standing_orders(bank: Bank, everything: str) -> None:
 
 
 @spec("reading-testdata")
-def test_the_bank_is_rich(bank: Bank, everything: str) -> None:
-    """Seen through the interface, and as much as the test data say of customers."""
+def test_the_test_data_is_varied(bank: Bank, everything: str) -> None:
+    """The test looks at answers of the interface, and at members of customers in the test data."""
     listed = bank.get("/v1/accounts/", consent=everything, query={"withBalance": "true"}).json()["accounts"]
     entries = {
         account["iban"]: {
@@ -496,7 +496,7 @@ def busiest() -> str:
 @spec("reading-dates")
 @pytest.mark.parametrize("status", ["booked", "both"])
 @pytest.mark.parametrize("given", [("dateFrom",), ("dateTo",), ("dateFrom", "dateTo")], ids="+".join)
-def test_dates_are_inclusive(bank: Bank, everything: str, status: str, given: tuple[str, ...]) -> None:
+def test_date_limits_are_inclusive(bank: Bank, everything: str, status: str, given: tuple[str, ...]) -> None:
     iban = busiest()
     days = sorted({record["bookingDate"] for record in facts.booked(iban)})
     first, last = days[len(days) // 3], days[len(days) // 2]
@@ -526,7 +526,7 @@ def test_one_day_is_a_period(bank: Bank, everything: str) -> None:
 
 
 @spec("reading-dates-order")
-def test_dates_in_the_wrong_order(bank: Bank) -> None:
+def test_dates_in_the_wrong_order_are_refused(bank: Bank) -> None:
     query = {"bookingStatus": "booked", "dateFrom": facts.today(-1), "dateTo": facts.today(-2)}
 
     answer = bank.get(f"/v1/accounts/{facts.covered()}/transactions", consent=facts.consent(), query=query)
@@ -537,7 +537,7 @@ def test_dates_in_the_wrong_order(bank: Bank) -> None:
 @spec("reading-dates")
 @pytest.mark.parametrize("name", ["dateFrom", "dateTo"])
 @pytest.mark.parametrize("day", ["2026-02-30", "yesterday", "", "20260101", "2026-1-1"])
-def test_dates_that_are_none(bank: Bank, name: str, day: str) -> None:
+def test_invalid_dates_are_refused(bank: Bank, name: str, day: str) -> None:
     query = {"bookingStatus": "booked", name: day}
 
     answer = bank.get(f"/v1/accounts/{facts.covered()}/transactions", consent=facts.consent(), query=query)
@@ -565,7 +565,7 @@ def test_a_path_is_decoded_once(bank: Bank, encode: str) -> None:
     assert bank.get(f"/v1/accounts/{once.replace('%', '%25')}", consent=facts.consent()).status == 404
 
 
-# -- consents that do not open the account
+# -- consents that do not cover the account
 
 AIS = {
     "list": "/v1/accounts/",
@@ -582,7 +582,7 @@ AIS = {
 @spec("7-xs2a004e")
 @spec("reading-expired-numbers")
 @pytest.mark.parametrize("request_", AIS)
-def test_the_expired_consent(bank: Bank, request_: str) -> None:
+def test_an_expired_consent_is_refused(bank: Bank, request_: str) -> None:
     consent_id = facts.consent("expired")
     number = "XS2A004E" if request_ == "transactions" else "XS2A005E"
 
@@ -609,7 +609,7 @@ def test_the_expired_consent(bank: Bank, request_: str) -> None:
 @spec("reading-consent-id-malformed")
 @pytest.mark.parametrize("request_", AIS)
 @pytest.mark.parametrize("consent_id", [facts.consent("unknown"), "00000000-0000-4000-8000-000000000000", "no-uuid"])
-def test_an_unknown_consent(bank: Bank, request_: str, consent_id: str) -> None:
+def test_an_unknown_consent_is_refused(bank: Bank, request_: str, consent_id: str) -> None:
     answer = bank.get(AIS[request_], consent=consent_id)
 
     assert answer.status == 403
@@ -629,7 +629,7 @@ def test_an_unknown_consent(bank: Bank, request_: str, consent_id: str) -> None:
 @spec("5-consent-id")
 @spec("reading-consent-missing")
 @pytest.mark.parametrize("request_", AIS)
-def test_no_consent(bank: Bank, request_: str) -> None:
+def test_a_missing_consent_is_refused(bank: Bank, request_: str) -> None:
     answer = bank.get(AIS[request_])
 
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
@@ -637,7 +637,7 @@ def test_no_consent(bank: Bank, request_: str) -> None:
 
 @spec("reading-consent-received")
 @pytest.mark.parametrize("request_", AIS)
-def test_a_received_consent(bank: Bank, request_: str) -> None:
+def test_a_received_consent_is_refused(bank: Bank, request_: str) -> None:
     body = bodies.consent(facts.covered(), facts.uncovered())
     consent_id = bank.post("/v1/consents", json=body).json()["consentId"]
 
@@ -655,7 +655,7 @@ def test_a_received_consent(bank: Bank, request_: str) -> None:
     [facts.uncovered(), facts.foreign_iban(), facts.wrong_iban(), "no-account", facts.covered().lower()],
     ids=["uncovered", "foreign", "wrong digits", "no iban", "lower case"],
 )
-def test_an_account_that_is_unknown_or_not_covered(bank: Bank, account_id: str, tail: str) -> None:
+def test_an_unknown_or_uncovered_account_is_refused(bank: Bank, account_id: str, tail: str) -> None:
     unknown = f"resource {account_id} unknown / not found / not part of the current consent"
 
     answer = bank.get(f"/v1/accounts/{account_id}{tail}", consent=facts.consent())
@@ -676,13 +676,13 @@ def test_an_account_that_is_unknown_or_not_covered(bank: Bank, account_id: str, 
 
 @spec("4.1-rule-4")
 @pytest.mark.parametrize(("role", "status"), [("expired", 401), ("unknown", 403)])
-def test_the_consent_is_looked_at_before_the_account(bank: Bank, role: str, status: int) -> None:
+def test_the_consent_is_checked_before_the_account(bank: Bank, role: str, status: int) -> None:
     assert bank.get(f"/v1/accounts/{facts.foreign_iban()}", consent=facts.consent(role)).status == status
 
 
 @spec("8-unlimited")
 @spec("reading-consent-frequency-free")
-def test_no_number_of_requests_is_too_many(bank: Bank) -> None:
+def test_the_number_of_requests_is_not_limited(bank: Bank) -> None:
     often = int(facts.testdata()["consents"][facts.consent()]["frequency"]) + 25
 
     answers = [

@@ -1,4 +1,4 @@
-"""The four families of authorisations, one step after the other, and all that can be wrong with a step."""
+"""The four families of authorisations: each step, and each mistake in a step."""
 
 import re
 import uuid
@@ -22,7 +22,7 @@ REDIRECTED = {"TPP-Redirect-Preferred": "true"}
 
 
 def each(verb: str) -> pytest.MarkDecorator:
-    """The four families, marked as proving the operation of this name."""
+    """Parametrize a test with the four families, each marked as a proof for the operation with this name."""
     return pytest.mark.parametrize(
         "family", [pytest.param(one, marks=spec(f"4.3-{verb.format(one)}"), id=one) for one in FAMILIES]
     )
@@ -50,7 +50,7 @@ def links(answer: Answer) -> set[str]:
 @each("start-{}-authorisation")
 @spec("reading-sca-redirect-default")
 @spec("reading-sca-habits")
-def test_an_authorisation_begins_by_redirect(bank: Bank, family: str) -> None:
+def test_an_authorisation_starts_with_a_redirect(bank: Bank, family: str) -> None:
     made = make(bank, family)
 
     answer = resources.begin(bank, made)
@@ -78,7 +78,7 @@ NAMES = {
 @spec("reading-sca-link")
 @every_family
 @pytest.mark.parametrize("back", [None, bodies.REDIRECT])
-def test_what_the_link_to_the_page_holds(bank: Bank, family: str, back: str | None) -> None:
+def test_parameters_of_the_link_to_the_page(bank: Bank, family: str, back: str | None) -> None:
     made = make(bank, family)
     answer = resources.begin(bank, made, **({"TPP_Redirect_URI": back} if back else {}))
 
@@ -103,7 +103,7 @@ def test_what_the_link_to_the_page_holds(bank: Bank, family: str, back: str | No
     ],
     ids=["empty", "unlisted"],
 )
-def test_members_that_ask_for_no_step(bank: Bank, family: str, body: dict[str, Any]) -> None:
+def test_empty_and_unlisted_members_are_ignored(bank: Bank, family: str, body: dict[str, Any]) -> None:
     answer = bank.post(make(bank, family).starts, json=body, headers={"PSU-ID": SEVERAL, **EMBEDDED})
 
     assert (answer.status, answer.json()["scaStatus"]) == (201, "psuIdentified")
@@ -111,7 +111,7 @@ def test_members_that_ask_for_no_step(bank: Bank, family: str, body: dict[str, A
 
 @spec("reading-sca-link")
 @every_family
-def test_an_update_gives_the_same_link_to_the_page(bank: Bank, family: str) -> None:
+def test_an_update_returns_the_same_link_to_the_page(bank: Bank, family: str) -> None:
     started = resources.begin(bank, make(bank, family)).json()["_links"]
 
     updated = bank.put(started["scaStatus"]["href"], headers={"PSU-ID": SEVERAL})
@@ -136,7 +136,7 @@ APPROACHES: list[tuple[dict[str, str], str]] = [
 @spec("reading-sca-approach")
 @every_family
 @pytest.mark.parametrize(("wishes", "approach"), APPROACHES)
-def test_the_approach_follows_the_wishes_of_the_app(
+def test_the_approach_follows_the_preference_of_the_app(
     bank: Bank, family: str, wishes: dict[str, str], approach: str
 ) -> None:
     made = make(bank, family)
@@ -152,7 +152,7 @@ def test_the_approach_follows_the_wishes_of_the_app(
 
 @spec("reading-sca-approach")
 @every_family
-def test_the_approach_follows_the_customer(bank: Bank, control: Control, family: str) -> None:
+def test_the_approach_depends_on_the_customer(bank: Bank, control: Control, family: str) -> None:
     made = make(bank, family)
     control.change("psus", SEVERAL, approaches=["decoupled"])
 
@@ -164,7 +164,7 @@ def test_the_approach_follows_the_customer(bank: Bank, control: Control, family:
 @spec("reading-sca-approach")
 @every_family
 @pytest.mark.parametrize("name", ["TPP-Redirect-Preferred", "TPP-Decoupled-Preferred"])
-def test_a_wish_is_true_or_false(bank: Bank, family: str, name: str) -> None:
+def test_a_preference_must_be_true_or_false(bank: Bank, family: str, name: str) -> None:
     made = make(bank, family)
     own = resources.begin(bank, made).headers["Location"]
     for wish in ("perhaps", "True", ""):
@@ -184,7 +184,7 @@ def test_a_wish_is_true_or_false(bank: Bank, family: str, name: str) -> None:
     ],
     ids=["redirect", "embedded", "decoupled"],
 )
-def test_a_start_may_say_who_the_customer_is(
+def test_the_customer_can_be_named_at_the_start(
     bank: Bank, family: str, wishes: dict[str, str], status: str, follows: str | None
 ) -> None:
     answer = bank.post(make(bank, family).starts, headers={"PSU-ID": SEVERAL, **wishes})
@@ -216,7 +216,9 @@ def test_a_customer_who_may_not_sign(bank: Bank, family: str, psu: str) -> None:
         (NONE, "exempted", set()),
     ],
 )
-def test_a_start_may_bring_the_password(bank: Bank, family: str, psu: str, status: str, follows: set[str]) -> None:
+def test_the_password_can_be_sent_with_the_start(
+    bank: Bank, family: str, psu: str, status: str, follows: set[str]
+) -> None:
     made = make(bank, family, psu)
 
     answer = resources.logged_in(bank, made, psu)
@@ -230,7 +232,7 @@ def test_a_start_may_bring_the_password(bank: Bank, family: str, psu: str, statu
     assert made.status(bank) == (made.family.done if psu == NONE else made.family.waits)
 
 
-# -- list, read
+# -- lists and reading
 
 
 def listed(bank: Bank, made: Resource) -> list[str]:
@@ -242,7 +244,7 @@ def listed(bank: Bank, made: Resource) -> list[str]:
 @each("{}-authorisations")
 @spec("reading-sca-placeholder-links")
 def test_authorisations_are_listed(bank: Bank, family: str) -> None:
-    """One begins with a consent and a payment itself, and gives way to the first that the app starts."""
+    """A consent or payment starts with an implicit authorisation, which the first explicit one replaces."""
     made = make(bank, family)
     implicit = listed(bank, made)
     assert len(implicit) == (1 if family in ("consent", "payment") else 0)
@@ -257,7 +259,7 @@ def test_authorisations_are_listed(bank: Bank, family: str) -> None:
 @spec("reading-sca-explicit")
 @pytest.mark.parametrize("family", ["consent", "payment"])
 @pytest.mark.parametrize(("wish", "count"), [("true", 0), ("false", 1)])
-def test_the_app_may_want_to_start_itself(bank: Bank, family: str, wish: str, count: int) -> None:
+def test_the_app_can_ask_for_an_explicit_start(bank: Bank, family: str, wish: str, count: int) -> None:
     made = make(bank, family, TPP_Explicit_Authorisation_Preferred=wish)
 
     assert len(listed(bank, made)) == count
@@ -316,7 +318,7 @@ def test_an_unknown_resource(bank: Bank, family: str, id: str) -> None:
 
 @pytest.mark.parametrize("product", bodies.PRODUCTS)
 @spec("4.3-start-payment-authorisation")
-def test_payments_of_every_product_are_authorised(bank: Bank, product: str) -> None:
+def test_payments_of_all_products_are_authorised(bank: Bank, product: str) -> None:
     made = resources.payment(bank, SEVERAL, product=product)
 
     own = resources.sign(bank, made, SEVERAL)
@@ -328,8 +330,8 @@ def test_payments_of_every_product_are_authorised(bank: Bank, product: str) -> N
 
 @pytest.mark.parametrize("product", bodies.PRODUCTS)
 @spec("4.3-start-cancellation-authorisation")
-def test_cancellations_of_every_product_are_known(bank: Bank, product: str) -> None:
-    """Whether there is something to cancel or not."""
+def test_cancellations_of_all_products_are_known(bank: Bank, product: str) -> None:
+    """This holds even if there is nothing to cancel."""
     made = _cancelling(resources.payment(bank, SEVERAL, product=product))
 
     assert listed(bank, made) == []
@@ -340,7 +342,7 @@ def test_cancellations_of_every_product_are_known(bank: Bank, product: str) -> N
 
 @pytest.mark.parametrize("of", ["authorisations", "cancellation-authorisations"])
 @pytest.mark.parametrize("product", ["payments/gold-bars", "bulk-payments/cross-border-credit-transfers"])
-def test_a_product_that_is_not_offered(bank: Bank, product: str, of: str) -> None:
+def test_an_unsupported_product_is_refused(bank: Bank, product: str, of: str) -> None:
     path = f"/v1/{product}/{uuid.UUID(int=7)}/{of}"
     for answer in (bank.post(path), bank.get(path), bank.get(f"{path}/1"), bank.put(f"{path}/1", json={})):
         fails(answer, 404, "PRODUCT_UNKNOWN", "XS2A911E")
@@ -350,7 +352,7 @@ def test_a_product_that_is_not_offered(bank: Bank, product: str, of: str) -> Non
 
 
 @each("update-{}-authorisation")
-def test_one_step_after_the_other(bank: Bank, family: str) -> None:
+def test_an_authorisation_step_by_step(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = bank.post(made.starts, headers=EMBEDDED).headers["Location"]
     _, second, *_ = resources.methods(SEVERAL)
@@ -378,7 +380,7 @@ def chosen(method: Mapping[str, str]) -> dict[str, str]:
 
 @spec("reading-sca-psu-id")
 @every_family
-def test_an_update_without_a_body_says_who_the_customer_is(bank: Bank, family: str) -> None:
+def test_an_update_without_a_body_names_the_customer(bank: Bank, family: str) -> None:
     made = make(bank, family)
     for wishes, status in ((REDIRECTED, "psuIdentified"), (DECOUPLED, "started")):
         own = bank.post(make(bank, family).starts, headers=wishes).headers["Location"]
@@ -394,7 +396,7 @@ def test_an_update_without_a_body_says_who_the_customer_is(bank: Bank, family: s
 
 @spec("reading-sca-password")
 @every_family
-def test_the_third_wrong_password_is_the_last(bank: Bank, family: str) -> None:
+def test_the_third_wrong_password_fails_the_authorisation(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = bank.post(made.starts, headers={"PSU-ID": SEVERAL, **EMBEDDED}).headers["Location"]
     for left in (2, 1, 0):
@@ -409,7 +411,7 @@ def test_the_third_wrong_password_is_the_last(bank: Bank, family: str) -> None:
 
 @spec("reading-sca-otp")
 @every_family
-def test_the_third_wrong_otp_is_the_last(bank: Bank, family: str) -> None:
+def test_the_third_wrong_otp_fails_the_authorisation(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = resources.awaiting_otp(bank, made, SEVERAL)
     for left in (2, 1, 0):
@@ -424,7 +426,7 @@ def test_the_third_wrong_otp_is_the_last(bank: Bank, family: str) -> None:
 
 @spec("reading-sca-otp")
 @every_family
-def test_two_mistakes_are_forgiven(bank: Bank, family: str) -> None:
+def test_success_is_possible_after_two_mistakes(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = bank.post(made.starts, headers={"PSU-ID": SEVERAL, **EMBEDDED}).headers["Location"]
     for _ in range(2):
@@ -440,7 +442,7 @@ def test_two_mistakes_are_forgiven(bank: Bank, family: str) -> None:
 
 @spec("reading-sca-method-unknown")
 @every_family
-def test_a_method_that_the_customer_does_not_have(bank: Bank, family: str) -> None:
+def test_a_method_that_the_customer_does_not_have_is_refused(bank: Bank, family: str) -> None:
     own = resources.logged_in(bank, make(bank, family), SEVERAL).headers["Location"]
     foreign = chosen(resources.methods(ONE)[0])
 
@@ -450,7 +452,7 @@ def test_a_method_that_the_customer_does_not_have(bank: Bank, family: str) -> No
 
 @spec("reading-sca-final")
 @every_family
-def test_nothing_happens_after_the_end(bank: Bank, family: str) -> None:
+def test_a_finished_authorisation_does_not_change(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = resources.sign(bank, made, SEVERAL)
 
@@ -463,7 +465,7 @@ def test_nothing_happens_after_the_end(bank: Bank, family: str) -> None:
 @spec("reading-sca-final")
 @every_family
 @pytest.mark.parametrize("step", ["authenticationMethodId", "scaAuthenticationData", "confirmationCode"])
-def test_steps_have_an_order(bank: Bank, family: str, step: str) -> None:
+def test_steps_must_be_in_order(bank: Bank, family: str, step: str) -> None:
     own = bank.post(make(bank, family).starts, headers={"PSU-ID": SEVERAL, **EMBEDDED}).headers["Location"]
 
     fails(bank.put(own, json={step: "x"}), 409, "STATUS_INVALID", "XS2A921E")
@@ -472,7 +474,7 @@ def test_steps_have_an_order(bank: Bank, family: str, step: str) -> None:
 
 @spec("reading-sca-one-open")
 @every_family
-def test_one_authorisation_at_a_time(bank: Bank, family: str) -> None:
+def test_a_new_authorisation_replaces_the_previous_one(bank: Bank, family: str) -> None:
     made = make(bank, family)
     assert resources.begin(bank, made).status == 201
 
@@ -504,7 +506,7 @@ BODIES: list[tuple[Any, str]] = [
 @spec("reading-body")
 @spec("reading-body-path")
 @every_family
-def test_bodies_that_are_no_step(bank: Bank, family: str) -> None:
+def test_invalid_bodies_of_steps_are_refused(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = bank.post(made.starts, headers=EMBEDDED).headers["Location"]
 
@@ -516,12 +518,12 @@ def test_bodies_that_are_no_step(bank: Bank, family: str) -> None:
     assert bank.get(own).json()["scaStatus"] == "received"
 
 
-# -- who signs, and what it changes
+# -- signatories and consequences
 
 
 @spec("reading-sca-redirect-once")
 @every_family
-def test_two_updates_at_once_have_one_winner(bank: Bank, family: str) -> None:
+def test_only_one_of_several_simultaneous_updates_succeeds(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = resources.awaiting_otp(bank, made, SEVERAL)
 
@@ -535,7 +537,7 @@ def test_two_updates_at_once_have_one_winner(bank: Bank, family: str) -> None:
 @spec("reading-sca-signatories")
 @every_family
 @pytest.mark.parametrize("order", [(ONE, SEVERAL), (SEVERAL, ONE)], ids="-".join)
-def test_two_signatories(bank: Bank, control: Control, family: str, order: tuple[str, str]) -> None:
+def test_both_signatories_must_sign(bank: Bank, control: Control, family: str, order: tuple[str, str]) -> None:
     made = make(bank, family)
     for iban in resources.ibans(SEVERAL):
         control.change("accounts", iban, signatories=[SEVERAL, ONE])
@@ -549,7 +551,7 @@ def test_two_signatories(bank: Bank, control: Control, family: str, order: tuple
 
 
 @spec("reading-sca-signatories")
-def test_the_second_of_two_signatories_refuses(bank: Bank, control: Control) -> None:
+def test_the_second_signatory_rejects(bank: Bank, control: Control) -> None:
     made = make(bank, "payment")
     control.change("accounts", resources.debtor(SEVERAL), signatories=[SEVERAL, ONE])
     resources.sign(bank, made, SEVERAL)
@@ -564,10 +566,10 @@ JOINT = next(iban for iban, account in facts.accounts().items() if "signatories"
 
 
 @spec("reading-sca-signatories")
-def test_a_partly_authorised_payment_is_cancelled_at_once(bank: Bank) -> None:
+def test_a_partially_authorised_payment_is_cancelled_at_once(bank: Bank) -> None:
     first, _ = facts.accounts()[JOINT]["signatories"]
     made = resources.payment(bank, first, debtor=JOINT)
-    assert listed(bank, made) == [], "several have to sign, so none begins by itself"
+    assert listed(bank, made) == [], "with several signatories there is no implicit authorisation"
     resources.sign(bank, made, first)
     assert made.status(bank) == "PATC"
 
@@ -590,7 +592,7 @@ def test_a_new_recurring_consent_ends_the_older_one(bank: Bank) -> None:
 
 
 @spec("reading-consent-preconfigured-content")
-def test_the_sca_of_a_preconfigured_consent_changes_nothing(bank: Bank) -> None:
+def test_authorising_a_preconfigured_consent_changes_nothing(bank: Bank) -> None:
     own = f"/v1/consents/{facts.tied()[resources.debtor(SEVERAL)]}"
     before = bank.get(own).json()
     answer = bank.post(
@@ -623,7 +625,7 @@ def _cancelling(made: Resource) -> Resource:
 
 @spec("reading-sca-final")
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_authorised(bank: Bank, what: str) -> None:
+def test_resources_that_cannot_be_authorised(bank: Bank, what: str) -> None:
     made = REFUSED[what](bank)
 
     fails(resources.begin(bank, made), 409, "STATUS_INVALID", "XS2A921E")

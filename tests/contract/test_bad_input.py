@@ -1,4 +1,4 @@
-"""Hostile and broken input, each through each door: what is expected stands in the tables."""
+"""Hostile and invalid input through every door. The tables contain the expected answers."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ SEPA = f"/v1/{bodies.SEPA}"
 
 @pytest.fixture(autouse=True)
 def no_traceback(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
-    """Whatever a client sends, the log stays free of tracebacks."""
+    """Check that no input causes a traceback in the log."""
     caplog.set_level(logging.DEBUG)
     yield
     assert not [record for record in caplog.records if record.exc_info]
@@ -50,27 +50,27 @@ def refused(answer: Answer, status: int, code: str) -> None:
     ],
     ids=["one large value", "many", "one large name"],
 )
-def test_a_header_block_over_64_kb(bank: Bank, headers: list[tuple[str, str]]) -> None:
+def test_a_header_block_above_64_kb_is_refused(bank: Bank, headers: list[tuple[str, str]]) -> None:
     answer = bank.get(f"/v1/consents/{facts.consent()}/status", headers=headers)
     refused(answer, 431, "FORMAT_ERROR")
     assert answer.error["text"] == "{sensitive} XS2A909E: the headers together must not be larger than 65536 bytes"
 
 
-def test_a_target_over_8_kb(bank: Bank) -> None:
+def test_a_target_above_8_kb_is_refused(bank: Bank) -> None:
     answer = bank.get(f"/v1/consents/{facts.consent()}/status?x={'y' * 8192}")
     refused(answer, 414, "FORMAT_ERROR")
     assert answer.error["text"] == "{sensitive} XS2A908E: path and query must not be longer than 8192 bytes"
     assert bank.get(f"/v1/consents/{facts.consent()}/status?x={'y' * 8000}").status == 200
 
 
-def test_a_large_header_block_is_no_matter(bank: Bank) -> None:
+def test_a_large_header_block_is_accepted(bank: Bank) -> None:
     answer = bank.get(f"/v1/consents/{facts.consent()}/status", headers=[("X-Large", "x" * 30_000)])
 
     assert answer.status == 200
 
 
 @pytest.mark.parametrize("second", ["the same", "another"])
-def test_two_consent_ids(bank: Bank, second: str) -> None:
+def test_two_consent_ids_are_refused(bank: Bank, second: str) -> None:
     other = facts.consent() if second == "the same" else facts.consents("authorised")[1][0]
 
     answer = bank.get("/v1/accounts/", consent=facts.consent(), headers=[("Consent-ID", other)])
@@ -82,13 +82,13 @@ def test_two_consent_ids(bank: Bank, second: str) -> None:
     "name", ["Consent-ID", "TPP-Redirect-URI", "Authorization", "PSU-IP-Address", "X-Sandbox-Session"]
 )
 @pytest.mark.parametrize("value", ["é", "x" * 5000, "{{ 7 * 7 }}", "%s%n", "a, b"])
-def test_strange_header_values_do_no_harm(bank: Bank, name: str, value: str) -> None:
+def test_unusual_header_values_cause_no_failure(bank: Bank, name: str, value: str) -> None:
     answer = bank.post(SEPA, json=bodies.payment(bodies.SEPA), headers={name: value})
 
     assert answer.status in (200, 400)
 
 
-def test_a_way_back_is_no_expression(bank: Bank) -> None:
+def test_a_return_address_is_not_evaluated_as_an_expression(bank: Bank) -> None:
     headers = {"TPP-Redirect-URI": "https://tpp.example/%7B%7B7*7%7D%7D?a=%25s"}
 
     answer = bank.post(SEPA, json=bodies.payment(bodies.SEPA), headers=headers)
@@ -120,7 +120,7 @@ NO_REDIRECTS = (
 @spec("5-tpp-redirect-uri")
 @pytest.mark.parametrize("header", ["TPP-Redirect-URI", "TPP-Nok-Redirect-URI"])
 @pytest.mark.parametrize("path", ["/v1/consents", *(f"/v1/{product}" for product in bodies.PRODUCTS)])
-def test_addresses_that_no_browser_may_be_sent_to(bank: Bank, header: str, path: str) -> None:
+def test_dangerous_return_addresses_are_refused(bank: Bank, header: str, path: str) -> None:
     body = bodies.consent(facts.covered()) if path == "/v1/consents" else bodies.payment(path.removeprefix("/v1/"))
 
     for address in NO_REDIRECTS:
@@ -129,7 +129,7 @@ def test_addresses_that_no_browser_may_be_sent_to(bank: Bank, header: str, path:
         refused(answer, 400, "FORMAT_ERROR")
         assert answer.error["text"] == (
             f"{{sensitive}} XS2A901E: the header {header} must be absent or an http or https URL, "
-            "or one of an app's own scheme, percent-encoded (a space is %20, [ is %5B)"
+            "or a URL with an app's own scheme, percent-encoded (a space is %20, [ is %5B)"
         )
     assert bank.post(path, json=body, headers={header: "com.example.app:/back"}).status == 200
 
@@ -137,7 +137,7 @@ def test_addresses_that_no_browser_may_be_sent_to(bank: Bank, header: str, path:
 @spec("reading-content-type")
 @pytest.mark.parametrize("content", ["small", "bomb", "no gzip"])
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "gzip, gzip"])
-def test_an_encoded_body(bank: Bank, content: str, encoding: str) -> None:
+def test_an_encoded_body_is_refused(bank: Bank, content: str, encoding: str) -> None:
     plain = json.dumps(bodies.consent(facts.covered())).encode()
     sent = {"small": gzip.compress(plain), "bomb": bomb(), "no gzip": plain}[content]
 
@@ -151,7 +151,7 @@ def bomb() -> bytes:
     return gzip.compress(b" " * (64 * 1024 * 1024))
 
 
-def test_identity_is_no_encoding(bank: Bank) -> None:
+def test_the_encoding_identity_is_accepted(bank: Bank) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.covered()), headers={"Content-Encoding": "identity"})
 
     assert answer.status == 200
@@ -180,7 +180,7 @@ IDS = [
 
 @spec("4.1-rule-4")
 @pytest.mark.parametrize("id", IDS, ids=lambda id: id[:12])
-def test_strange_account_ids(bank: Bank, id: str) -> None:
+def test_unusual_account_ids(bank: Bank, id: str) -> None:
     for tail in ("", "/balances", "/transactions?bookingStatus=both"):
         answer = bank.get(f"/v1/accounts/{id}{tail}", consent=facts.consent())
         assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
@@ -188,14 +188,14 @@ def test_strange_account_ids(bank: Bank, id: str) -> None:
 
 
 @pytest.mark.parametrize("id", IDS, ids=lambda id: id[:12])
-def test_strange_consent_ids(bank: Bank, id: str) -> None:
+def test_unusual_consent_ids(bank: Bank, id: str) -> None:
     for tail in ("", "/status"):
         answer = bank.get(f"/v1/consents/{id}{tail}")
         assert (answer.status, answer.error["code"]) in ((403, "CONSENT_UNKNOWN"), (404, "RESOURCE_UNKNOWN"))
 
 
 @pytest.mark.parametrize("id", IDS, ids=lambda id: id[:12])
-def test_strange_payment_ids(bank: Bank, id: str) -> None:
+def test_unusual_payment_ids(bank: Bank, id: str) -> None:
     for tail in ("", "/status"):
         refused(bank.get(f"{SEPA}/{id}{tail}"), 404, "RESOURCE_UNKNOWN")
 
@@ -218,7 +218,7 @@ def test_strange_payment_ids(bank: Bank, id: str) -> None:
     ],
     ids=lambda path: path[:40],
 )
-def test_strange_paths(bank: Bank, path: str) -> None:
+def test_unusual_paths(bank: Bank, path: str) -> None:
     answer = bank.get(path, consent=facts.consent())
 
     assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
@@ -227,7 +227,7 @@ def test_strange_paths(bank: Bank, path: str) -> None:
 @pytest.mark.parametrize(
     "query", ["%00", "=", "&&&", "withBalance", "withBalance=%FF", "withBalance=true&withBalance=false", "%zz=1"]
 )
-def test_strange_queries(bank: Bank, query: str) -> None:
+def test_unusual_queries(bank: Bank, query: str) -> None:
     answer = bank.get(f"/v1/accounts/?{query}", consent=facts.consent())
 
     assert answer.status in (200, 400)
@@ -258,11 +258,11 @@ def test_strange_queries(bank: Bank, query: str) -> None:
     ids=lambda content: repr(content[:16]),
 )
 @pytest.mark.parametrize("path", ["/v1/consents", SEPA])
-def test_broken_json(bank: Bank, path: str, content: bytes) -> None:
+def test_invalid_json_is_refused(bank: Bank, path: str, content: bytes) -> None:
     refused(bank.post(path, content=content), 400, "FORMAT_ERROR")
 
 
-def test_the_last_of_two_keys_wins(bank: Bank, warned: Callable[[], Sequence[str]]) -> None:
+def test_the_last_of_two_equal_keys_is_used(bank: Bank, warned: Callable[[], Sequence[str]]) -> None:
     body = json.dumps(bodies.consent(facts.untied()[0]))
     zero_first = body.replace('"frequencyPerDay": 4', '"frequencyPerDay": 0, "frequencyPerDay": 7')
     zero_last = body.replace('"frequencyPerDay": 4', '"frequencyPerDay": 7, "frequencyPerDay": 0')
@@ -277,7 +277,7 @@ def test_the_last_of_two_keys_wins(bank: Bank, warned: Callable[[], Sequence[str
 
 @spec("reading-body-numbers")
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "1e99999999", "1.5", "1e-5"])
-def test_numbers_out_of_range(bank: Bank, number: str) -> None:
+def test_numbers_out_of_range_are_refused(bank: Bank, number: str) -> None:
     content = json.dumps(bodies.consent(facts.covered(), frequencyPerDay="@")).replace('"@"', number)
 
     refused(bank.post("/v1/consents", content=content.encode()), 400, "FORMAT_ERROR")
@@ -285,7 +285,7 @@ def test_numbers_out_of_range(bank: Bank, number: str) -> None:
 
 @pytest.mark.parametrize("number", ["1" * 30, "1" * 5000, "1e999", "1e99999999"])
 @pytest.mark.parametrize("member", ["frequencyPerDay", "extra"])
-def test_huge_numbers_do_no_harm(bank: Bank, number: str, member: str) -> None:
+def test_huge_numbers_cause_no_failure(bank: Bank, number: str, member: str) -> None:
     content = json.dumps(bodies.consent(facts.untied()[0], **{member: "@"})).replace('"@"', number)
 
     answer = bank.post("/v1/consents", content=content.encode())
@@ -298,7 +298,7 @@ def test_huge_numbers_do_no_harm(bank: Bank, number: str, member: str) -> None:
 @pytest.mark.parametrize(
     "text", ["\ud800", "\x00", "{{ 7 * 7 }}", "{% for x in y %}", "<script>", "\u202e", "x" * 100_000]
 )
-def test_strange_texts_come_back_or_are_refused(bank: Bank, text: str) -> None:
+def test_unusual_strings_are_returned_or_refused(bank: Bank, text: str) -> None:
     answer = bank.post(SEPA, json=bodies.payment(bodies.SEPA, endToEndIdentification=text))
 
     if answer.status != 200:
@@ -342,7 +342,7 @@ AMOUNTS = [
 @spec("2-amounts")
 @spec("2.9-instructed-amount")
 @pytest.mark.parametrize("product", bodies.WITH_AMOUNT)
-def test_amounts_that_are_none(bank: Bank, product: str) -> None:
+def test_invalid_amounts_are_refused(bank: Bank, product: str) -> None:
     for amount in AMOUNTS:
         answer = bank.post(f"/v1/{product}", json=bodies.payment(product, amount=amount))
         assert (answer.status, answer.error["path"]) == (400, "/instructedAmount/amount"), amount
@@ -350,7 +350,7 @@ def test_amounts_that_are_none(bank: Bank, product: str) -> None:
 
 
 @spec("2.9-bulk")
-def test_amounts_in_bulk_that_are_none(bank: Bank) -> None:
+def test_invalid_amounts_in_a_bulk_are_refused(bank: Bank) -> None:
     for amount in AMOUNTS:
         answer = bank.post(f"/v1/{bodies.BULK}", json=bodies.payment(bodies.BULK) | {"amount": ["1.00", amount]})
         assert (answer.status, answer.error["path"]) == (400, "/amount/1"), amount
@@ -369,7 +369,9 @@ def test_amounts_in_bulk_that_are_none(bank: Bank) -> None:
         ("1.0005", "KWD", 400),
     ],
 )
-def test_decimals_are_the_currencys(bank: Bank, amount: str, currency: str, status: int | None) -> None:
+def test_the_number_of_decimals_depends_on_the_currency(
+    bank: Bank, amount: str, currency: str, status: int | None
+) -> None:
     answer = bank.post(
         f"/v1/{bodies.CROSS_BORDER}", json=bodies.payment(bodies.CROSS_BORDER, amount=amount, currency=currency)
     )
@@ -377,13 +379,13 @@ def test_decimals_are_the_currencys(bank: Bank, amount: str, currency: str, stat
     if status:
         refused(answer, status, "FORMAT_ERROR")
     else:
-        # The bank may have no rate for a currency; the amount as such is right.
+        # There may be no exchange rate for the currency, but the amount is valid.
         assert answer.status == 200 or answer.error["path"] != "/instructedAmount/amount"
 
 
 @spec("2-currencies")
 @pytest.mark.parametrize("currency", ["eur", "EURO", "E", "", "€", "978", "ZZZ"])
-def test_currencies_that_are_none(bank: Bank, currency: str) -> None:
+def test_invalid_currencies_are_refused(bank: Bank, currency: str) -> None:
     body = bodies.payment(bodies.CROSS_BORDER, currency=currency)
 
     answer = bank.post(f"/v1/{bodies.CROSS_BORDER}", json=body)
@@ -395,7 +397,7 @@ def test_currencies_that_are_none(bank: Bank, currency: str) -> None:
 @pytest.mark.parametrize(
     "amount", ["9" * 60, "9" * 4000 + ".00", "0" * 4000 + "1"], ids=["60 digits", "4000 digits", "zeros"]
 )
-def test_long_amounts_do_no_harm(bank: Bank, amount: str) -> None:
+def test_long_amounts_cause_no_failure(bank: Bank, amount: str) -> None:
     answer = bank.post(SEPA, json=bodies.payment(bodies.SEPA, amount=amount))
 
     assert answer.status in (200, 400)
@@ -420,7 +422,7 @@ IBANS = [
 @spec("2.2-account-reference")
 @spec("2.9-debtor-account")
 @pytest.mark.parametrize("iban", IBANS)
-def test_ibans_that_are_none(bank: Bank, iban: str) -> None:
+def test_invalid_ibans_are_refused(bank: Bank, iban: str) -> None:
     sepa = bodies.payment(bodies.SEPA)
     for path, body, member in (
         ("/v1/consents", bodies.consent(access={"balances": [{"iban": iban}]}), "/access/balances/0/iban"),
@@ -441,7 +443,7 @@ def test_ibans_that_are_none(bank: Bank, iban: str) -> None:
 @pytest.mark.parametrize(
     "day", ["2026-02-30", "2027-02-29", "2026-13-01", "2026-00-10", "2026-1-1", "20270101", "01.01.2027", "２027-01-01"]
 )
-def test_dates_that_are_none(bank: Bank, day: str) -> None:
+def test_invalid_dates_are_refused(bank: Bank, day: str) -> None:
     periodic = f"/v1/{bodies.PERIODIC}"
     for path, body, member in (
         ("/v1/consents", bodies.consent(facts.covered(), validUntil=day), "/validUntil"),
@@ -454,11 +456,11 @@ def test_dates_that_are_none(bank: Bank, day: str) -> None:
         assert answer.error["path"] == member
 
 
-# -- HTTP itself: the doors' server libraries refuse it; what counts is that they do, and go on
+# -- HTTP: the server libraries of the doors refuse it and continue
 
 
 def connect(bank: Bank, trust: ssl.SSLContext) -> socket.socket:
-    """A raw connection to where requests are read."""
+    """Open a raw connection to the place where requests are parsed."""
     url = urlsplit({"tls": bank.addresses.tls, "direct": bank.addresses.direct}.get(bank.door, bank.addresses.proxy))
     connection = socket.create_connection((url.hostname, url.port), timeout=10)
     if bank.door == "tls-proxy":
@@ -516,7 +518,7 @@ def test_malformed_http_is_refused(bank: Bank, trust: ssl.SSLContext, lines: str
 
 
 @wire
-def test_a_client_that_goes_away(bank: Bank, trust: ssl.SSLContext) -> None:
+def test_a_client_that_disconnects_causes_no_failure(bank: Bank, trust: ssl.SSLContext) -> None:
     path = f"/v1/consents/{facts.consent()}/status"
     url = f"http://{BANK}{path}" if bank.door == "proxy" else path
     for sent in ("", f"GET {url} HT", f"POST {url} HTTP/1.1\r\n{GOOD}Content-Length: 100\r\n\r\n{{"):
@@ -527,8 +529,8 @@ def test_a_client_that_goes_away(bank: Bank, trust: ssl.SSLContext) -> None:
 
 
 @wire
-def test_a_body_in_chunks(bank: Bank, trust: ssl.SSLContext) -> None:
-    """Chunked requests are fine HTTP, also with a trailer."""
+def test_a_chunked_body_is_accepted(bank: Bank, trust: ssl.SSLContext) -> None:
+    """Chunked requests are valid HTTP, also with a trailer."""
     url = f"http://{BANK}/v1/consents" if bank.door == "proxy" else "/v1/consents"
     body: Any = json.dumps(bodies.consent(facts.covered())).encode()
     head = f"POST {url} HTTP/1.1\r\n{GOOD}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

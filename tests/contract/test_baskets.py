@@ -1,4 +1,4 @@
-"""Signing baskets: created, read, deleted, and what they do to their members."""
+"""Signing baskets: creation, reading, deletion, and the effects on their members."""
 
 import uuid
 from typing import Any
@@ -68,7 +68,7 @@ def test_a_basket_is_read(bank: Bank) -> None:
 
 @spec("reading-basket-lists")
 @pytest.mark.parametrize(("family", "listed"), [("payment", "payments"), ("consent", "consents")])
-def test_a_basket_is_read_without_the_list_that_it_lacks(bank: Bank, family: str, listed: str) -> None:
+def test_a_basket_is_returned_without_the_list_that_it_lacks(bank: Bank, family: str, listed: str) -> None:
     member = resources.make(bank, family)
     made = resources.basket_of(bank, member)
 
@@ -94,7 +94,7 @@ def test_a_basket_whose_members_were_deleted_is_rejected(bank: Bank, family: str
 
 @spec("4.3-delete-basket")
 @spec("reading-basket-deleted")
-def test_a_basket_is_deleted_and_its_members_are_free_again(bank: Bank) -> None:
+def test_deleting_a_basket_releases_its_members(bank: Bank) -> None:
     made = resources.basket(bank, SEVERAL)
 
     answer = bank.delete(made.own)
@@ -109,7 +109,7 @@ def test_a_basket_is_deleted_and_its_members_are_free_again(bank: Bank) -> None:
 
 
 @spec("reading-basket-deleted")
-def test_an_authorised_basket_is_not_deleted(bank: Bank) -> None:
+def test_an_authorised_basket_cannot_be_deleted(bank: Bank) -> None:
     made = resources.basket(bank, SEVERAL)
     resources.sign(bank, made, SEVERAL)
 
@@ -128,7 +128,7 @@ def test_an_authorised_basket_authorises_its_members(bank: Bank) -> None:
 
 
 @spec("reading-basket-blocked")
-def test_a_member_of_an_active_basket_is_blocked_on_its_own(bank: Bank) -> None:
+def test_a_member_of_an_active_basket_cannot_be_authorised_alone(bank: Bank) -> None:
     made = resources.basket(bank, SEVERAL)
 
     for member in made.members:
@@ -139,7 +139,7 @@ def test_a_member_of_an_active_basket_is_blocked_on_its_own(bank: Bank) -> None:
 
 
 @spec("reading-basket-blocked")
-def test_members_are_free_after_a_refused_basket(bank: Bank) -> None:
+def test_a_rejected_basket_releases_its_members(bank: Bank) -> None:
     made = resources.basket(bank, SEVERAL)
     link = resources.begin(bank, made).json()["_links"]["scaRedirect"]["href"]
     bank.page(link, decide="decline")
@@ -162,22 +162,22 @@ def test_members_are_free_after_a_refused_basket(bank: Bank) -> None:
         ({"paymentIds": [""]}, "/paymentIds/0"),
     ],
 )
-def test_a_basket_without_members(bank: Bank, body: Any, path: str) -> None:
+def test_a_basket_without_members_is_refused(bank: Bank, body: Any, path: str) -> None:
     fails(bank.post(BASKETS, json=body), 400, "FORMAT_ERROR", "XS2A901E", path)
 
 
 @spec("reading-basket-errors")
-def test_members_that_do_not_exist(bank: Bank) -> None:
+def test_unknown_members_are_refused(bank: Bank) -> None:
     known, unknown = payment(bank).id, str(uuid.UUID(int=7))
 
     fails(create(bank, known, unknown), 400, "RESOURCE_UNKNOWN", "XS2A926E", "/paymentIds/1")
     fails(create(bank, consents=(unknown,)), 400, "RESOURCE_UNKNOWN", "XS2A926E", "/consentIds/0")
     fails(create(bank, resources.consent(bank, SEVERAL).id), 400, "RESOURCE_UNKNOWN", "XS2A926E", "/paymentIds/0")
-    assert create(bank, known).status == 201, "a refused basket leaves its members alone"
+    assert create(bank, known).status == 201, "a refused basket does not affect its members"
 
 
 @spec("reading-basket-errors")
-def test_members_that_are_authorised_or_at_their_end(bank: Bank) -> None:
+def test_authorised_or_final_members_are_refused(bank: Bank) -> None:
     done, over = payment(bank), payment(bank)
     resources.sign(bank, done, SEVERAL)
     assert bank.delete(over.own).status == 204
@@ -189,7 +189,7 @@ def test_members_that_are_authorised_or_at_their_end(bank: Bank) -> None:
 
 
 @spec("reading-basket-errors")
-def test_a_member_of_another_active_basket(bank: Bank) -> None:
+def test_a_member_of_another_active_basket_is_refused(bank: Bank) -> None:
     made = resources.basket(bank, SEVERAL)
     paid, agreed = made.members
 
@@ -200,14 +200,14 @@ def test_a_member_of_another_active_basket(bank: Bank) -> None:
 
 
 @spec("reading-basket-errors")
-def test_a_member_that_is_named_twice(bank: Bank) -> None:
+def test_a_duplicate_member_is_refused(bank: Bank) -> None:
     id = payment(bank).id
 
     fails(create(bank, id, id.upper()), 400, "FORMAT_ERROR", "XS2A901E", "/paymentIds/1")
 
 
 @spec("reading-basket-errors")
-def test_a_basket_has_ten_members_at_most(bank: Bank) -> None:
+def test_a_basket_has_at_most_ten_members(bank: Bank) -> None:
     ids = [payment(bank).id for _ in range(11)]
 
     fails(create(bank, *ids), 400, "FORMAT_ERROR", "XS2A901E", "/paymentIds/10")
@@ -231,8 +231,8 @@ def test_an_unknown_basket(bank: Bank, id: str) -> None:
 
 
 @spec("reading-basket-members")
-def test_members_of_two_customers(bank: Bank) -> None:
-    """Nobody signs for accounts of somebody else: each of them has to."""
+def test_members_of_two_customers_need_both_signatures(bank: Bank) -> None:
+    """Nobody can sign for accounts of another customer, so each of them must sign."""
     members = payment(bank), payment(bank, ONE)
     made = resources.basket_of(bank, *members)
 
@@ -247,7 +247,7 @@ def test_members_of_two_customers(bank: Bank) -> None:
 
 
 @spec("reading-basket-blocked")
-def test_what_had_begun_before_the_basket_rests_while_it_waits(bank: Bank) -> None:
+def test_the_authorisation_of_a_member_pauses_while_it_is_in_a_basket(bank: Bank) -> None:
     paid = payment(bank)
     own = resources.awaiting_otp(bank, paid, SEVERAL)
     made = resources.basket_of(bank, paid)

@@ -1,4 +1,4 @@
-"""The check against the Berlin Group's OpenAPI file finds what is wrong."""
+"""The validation with the Berlin Group's OpenAPI file finds mistakes."""
 
 import pytest
 
@@ -7,17 +7,17 @@ from tests.support.berlin_group import needs_openapi, validate, validate_answer
 pytestmark = needs_openapi
 
 
-def test_what_is_right_passes_and_null_is_absent() -> None:
+def test_valid_answers_pass_and_null_counts_as_missing() -> None:
     validate("/v1/funds-confirmations", "POST", 200, {"fundsAvailable": True, "more": None})
 
 
 @pytest.mark.parametrize("body", [{}, {"fundsAvailable": None}, {"fundsAvailable": "true"}])
-def test_what_is_wrong_is_refused(body: object) -> None:
+def test_invalid_answers_are_refused(body: object) -> None:
     with pytest.raises(AssertionError, match="fundsAvailable"):
         validate("/v1/funds-confirmations", "POST", 200, body)
 
 
-def test_references_are_followed_all_the_way_down() -> None:
+def test_references_are_resolved_at_all_levels() -> None:
     amount = {"currency": "EUR", "amount": 1}
     with pytest.raises(AssertionError, match="amount"):
         validate(
@@ -28,7 +28,7 @@ def test_references_are_followed_all_the_way_down() -> None:
         )
 
 
-def test_nothing_is_stripped_from_an_answer() -> None:
+def test_an_answer_is_validated_unchanged() -> None:
     kind = {"Content-Type": "application/json"}
     validate_answer("POST", "/v1/funds-confirmations", 200, kind, b'{"fundsAvailable": true}')
     validate_answer("DELETE", "/v1/consents/one", 204, {}, b"")

@@ -1,4 +1,7 @@
-"""Client certificates through every door that can carry one: TLS, tunnels of the proxy, and a proxy's header."""
+"""Client certificates through every door that supports them:
+
+TLS, tunnels of the proxy, and a header of a proxy in front.
+"""
 
 import asyncio
 import ssl
@@ -42,14 +45,14 @@ def service(sandbox: Sandbox) -> TrustService:
 
 @pytest.fixture
 def order(service: TrustService) -> Order:
-    """What is ordered: the good certificate of a TPP."""
+    """The parameters of a valid TPP certificate."""
     now = datetime.now(UTC).replace(microsecond=0)
     return Order(particulars(organisation_identifier="PSDAT-FMA-777"), service.ca(now), "ec", now)
 
 
 @pytest.fixture
 def behind(sandbox: Sandbox) -> Iterator[str]:
-    """The base URL of a door that believes the header of this machine alone."""
+    """Return the base URL of a door that accepts the header only from this machine."""
     header = ClientHeader.of(HEADER, [ip_network("127.0.0.1")])
     door = direct_door(sandbox.engine.answer, client_header=header)
     asyncio.run_coroutine_threadsafe(door.start(), sandbox.loop).result(20)
@@ -59,7 +62,7 @@ def behind(sandbox: Sandbox) -> Iterator[str]:
 
 @pytest.fixture
 def showing(bank: Bank, sandbox: Sandbox, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[As]:
-    """The bank for who shows these certificates at the test's door."""
+    """Return a client that uses these certificates at the test's door."""
     wires: list[Wire] = []
 
     def as_tpp(one: Presented) -> Bank:
@@ -89,7 +92,7 @@ def showing(bank: Bank, sandbox: Sandbox, request: pytest.FixtureRequest, tmp_pa
 
 @pytest.fixture
 def strictly(bank: Bank, control: Control, senders: dict[str, Send], sandbox: Sandbox) -> Control:
-    """The session's control, once it looks at certificates alone; the header's door is in process, too."""
+    """Control a session that checks only certificates. For the door with the header, control it in process too."""
     if bank.door == "direct":
         sandbox.engine.use(admin_token="in-process")
         control = Control(bank, senders["process"], sandbox.engine.parts.admin_token)
@@ -119,14 +122,16 @@ def accounts(bank: Bank) -> Answer:
 
 @spec("reading-strict-certificate")
 @carrying
-def test_a_good_certificate_is_taken_and_none_is_not(showing: As, strictly: Control, order: Order) -> None:
+def test_a_valid_certificate_is_accepted_and_a_missing_one_is_refused(
+    showing: As, strictly: Control, order: Order
+) -> None:
     assert accounts(showing(as_ordered(order))).status == 200
     assert refusal(accounts(showing(NOBODY))) == (401, "CERTIFICATE_MISSING")
 
 
 @spec("reading-strict-token-bound")
 @carrying
-def test_a_bound_token_is_good_with_its_certificate_alone(showing: As, strictly: Control, order: Order) -> None:
+def test_a_bound_token_is_valid_only_with_its_certificate(showing: As, strictly: Control, order: Order) -> None:
     strictly.ask("PUT", "checks", {"checks": ["token"]})
     own, other = as_ordered(order), as_ordered(order)
     thumbprint = urlsafe_b64encode(sha256(own.chain[0]).digest()).decode().rstrip("=")
@@ -151,14 +156,14 @@ def as_client(bank: Bank, id: str, path: str = "/as/token.oauth2", **form: str) 
 @spec("reading-strict-certificate-client")
 @carrying
 @pytest.mark.parametrize("id", ["an-app", "PSDAT-FMA-777"])
-def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: Control, order: Order, id: str) -> None:
+def test_a_client_must_use_the_certificate_of_its_tpp(showing: As, strictly: Control, order: Order, id: str) -> None:
     said = {} if id.startswith("PSD") else {"organizationIdentifier": "PSDAT-FMA-777"}
     strictly.ask("PUT", f"state/clients/{id}", {"secret": "its secret", "name": "An app", **said})
     own, other = showing(as_ordered(order)), showing(as_ordered(order.change(organisation_identifier="PSDAT-FMA-2")))
     token = as_client(own, id).json()["access_token"]
     refused = as_client(other, id)
     assert (refused.status, refused.json()["error"]) == (401, "invalid_client")
-    text = f"the client certificate is that of PSDAT-FMA-2, the client_id {id} that of PSDAT-FMA-777"
+    text = f"the client certificate belongs to PSDAT-FMA-2, the client_id {id} to PSDAT-FMA-777"
     assert refused.json()["error_description"] == text
 
     headers = {"Authorization": f"Bearer {token}"}
@@ -166,12 +171,12 @@ def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: C
     refused = other.get("/v1/accounts", consent=facts.consent(), headers=headers)
     assert refusal(refused) == (401, "TOKEN_INVALID")
     assert "PSDAT-FMA-2" in refused.error["text"]
-    assert as_client(other, "demo-tpp", client_secret="kletterrose").status == 200, "registered for nobody"
+    assert as_client(other, "demo-tpp", client_secret="kletterrose").status == 200, "registered for no TPP"
 
 
 @spec("reading-strict-certificate-role")
 @carrying
-def test_the_role_is_that_of_the_operation(showing: As, strictly: Control, order: Order) -> None:
+def test_the_operation_determines_the_required_role(showing: As, strictly: Control, order: Order) -> None:
     bank = showing(as_ordered(order.change(roles=particulars(roles=("PISP",)).roles)))
     assert refusal(accounts(bank)) == (401, "ROLE_INVALID")
     assert bank.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).status == 200
@@ -179,7 +184,7 @@ def test_the_role_is_that_of_the_operation(showing: As, strictly: Control, order
 
 @spec("reading-strict-certificate-status")
 @carrying
-def test_a_certificate_ends_with_the_clock_of_the_session(showing: As, strictly: Control, order: Order) -> None:
+def test_a_certificate_expires_by_the_clock_of_the_session(showing: As, strictly: Control, order: Order) -> None:
     bank = showing(MAKERS["expires-tomorrow"](order))
     assert accounts(bank).status == 200
     strictly.move("48h")
@@ -188,7 +193,9 @@ def test_a_certificate_ends_with_the_clock_of_the_session(showing: As, strictly:
 
 @spec("reading-strict-certificate-status")
 @carrying
-def test_revoked_and_blocked_at_once(showing: As, strictly: Control, order: Order, service: TrustService) -> None:
+def test_revocation_and_blocking_apply_immediately(
+    showing: As, strictly: Control, order: Order, service: TrustService
+) -> None:
     order, one = order.change(organisation_identifier="PSDAT-FMA-778"), as_ordered(order)
     service.register("PSDAT-FMA-778", Provider("My TPP"))
     bank, blocked = showing(one), showing(as_ordered(order))
@@ -202,7 +209,9 @@ def test_revoked_and_blocked_at_once(showing: As, strictly: Control, order: Orde
 @spec("reading-strict-certificate")
 @in_process
 @pytest.mark.parametrize("name", MISTAKES)
-def test_the_zoo(showing: As, strictly: Control, order: Order, service: TrustService, name: str) -> None:
+def test_every_certificate_of_the_zoo(
+    showing: As, strictly: Control, order: Order, service: TrustService, name: str
+) -> None:
     wrong, identifier = MISTAKES[name], f"PSDAT-FMA-{name}"
     order = order.change(organisation_identifier=identifier)
     one = MAKERS[name](order)
@@ -216,7 +225,7 @@ def test_the_zoo(showing: As, strictly: Control, order: Order, service: TrustSer
 
 @spec("reading-strict-certificate-rotation")
 @carrying
-def test_two_certificates_of_a_tpp_overlap(showing: As, strictly: Control, order: Order) -> None:
+def test_certificates_can_overlap_during_rotation(showing: As, strictly: Control, order: Order) -> None:
     soon = order.change(not_after=order.now + timedelta(days=3))
     later = order.change(not_before=order.now + timedelta(days=1), not_after=order.now + timedelta(days=47))
     old, new = showing(as_ordered(soon)), showing(as_ordered(later))
@@ -231,21 +240,21 @@ def test_two_certificates_of_a_tpp_overlap(showing: As, strictly: Control, order
 
 @spec("reading-strict-certificate")
 @pytest.mark.parametrize("bank", [door for door in DOORS if "tls" not in door], indirect=True)
-def test_strict_asks_nobody_who_cannot_show_one(bank: Bank, control: Control) -> None:
+def test_strict_requires_no_certificate_at_doors_without_tls(bank: Bank, control: Control) -> None:
     control.ask("PUT", "checks", {"profile": "strict", "checks": []})
     assert refusal(accounts(bank)) == (401, "TOKEN_UNKNOWN")
 
 
 @spec("reading-strict-certificate")
 @pytest.mark.parametrize("bank", [door for door in DOORS if "tls" in door], indirect=True)
-def test_strict_asks_all_who_come_over_tls(showing: As, control: Control) -> None:
+def test_strict_requires_a_certificate_at_doors_with_tls(showing: As, control: Control) -> None:
     control.ask("PUT", "checks", {"profile": "strict", "checks": []})
     assert refusal(accounts(showing(NOBODY))) == (401, "CERTIFICATE_MISSING")
 
 
 @spec("reading-strict-certificate-tpp")
 @carrying
-def test_what_another_tpp_has_created_is_unknown(showing: As, strictly: Control, order: Order) -> None:
+def test_resources_of_another_tpp_are_unknown(showing: As, strictly: Control, order: Order) -> None:
     one, other = showing(as_ordered(order)), showing(as_ordered(order.change(organisation_identifier="PSDAT-FMA-2")))
     consent = one.post("/v1/consents", json=bodies.consent()).json()["consentId"]
     payment = one.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).json()
@@ -259,10 +268,10 @@ def test_what_another_tpp_has_created_is_unknown(showing: As, strictly: Control,
 
 
 @in_process
-def test_nothing_is_read_of_it_by_default(showing: As, order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificate, "read", lambda der: pytest.fail("it was read"))
+def test_certificates_are_not_parsed_by_default(showing: As, order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificate, "read", lambda der: pytest.fail("the certificate was parsed"))
     assert accounts(showing(as_ordered(order))).status == 200
 
 
-def test_all_ways_over_tls_are_tried() -> None:
+def test_all_ways_over_tls_are_tested() -> None:
     assert {door for door in CARRYING if door.startswith(MITMPROXY)} == {"mitmproxy-tls", "mitmproxy-tls-proxy"}

@@ -45,7 +45,7 @@ def status(bank: Bank, consent_id: str) -> str:
 @pytest.mark.parametrize(
     "ibans", [[facts.covered()], facts.untied()[:1], []], ids=["preconfigured", "new", "all accounts"]
 )
-def test_creation_answers_exactly_the_documented_members(bank: Bank, ibans: list[str]) -> None:
+def test_a_new_consent_has_exactly_the_documented_members(bank: Bank, ibans: list[str]) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(*ibans), headers={"TPP-Redirect-URI": bodies.REDIRECT})
 
     assert answer.status == 200
@@ -83,7 +83,7 @@ def test_a_new_consent_has_a_new_uuid(bank: Bank) -> None:
 @spec("reading-consent-single")
 @pytest.mark.parametrize("iban", facts.tied())
 @pytest.mark.parametrize("members", [("balances",), ("transactions",), ("balances", "transactions")], ids="+".join)
-def test_a_single_tied_account_answers_its_preconfigured_consent(bank: Bank, iban: str, members: list[str]) -> None:
+def test_a_single_tied_account_returns_its_preconfigured_consent(bank: Bank, iban: str, members: list[str]) -> None:
     body = bodies.consent(iban, access={member: [{"iban": iban}] for member in members})
 
     answer = bank.post("/v1/consents", json=body)
@@ -105,7 +105,7 @@ def test_a_single_tied_account_answers_its_preconfigured_consent(bank: Bank, iba
     [facts.untied()[:1], list(facts.tied())[:2], [facts.covered(), facts.untied()[0]]],
     ids=["other", "two", "mixed"],
 )
-def test_other_accounts_or_several_make_a_new_consent(bank: Bank, ibans: list[str]) -> None:
+def test_other_or_several_accounts_create_a_new_consent(bank: Bank, ibans: list[str]) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(*ibans))
 
     assert answer.status == 200
@@ -120,7 +120,7 @@ def test_other_accounts_or_several_make_a_new_consent(bank: Bank, ibans: list[st
 @spec("2.3-consent-status")
 @spec("3.1-valid")
 @spec("reading-consent-all-accounts")
-def test_all_accounts_is_valid_at_once(bank: Bank) -> None:
+def test_a_consent_for_all_accounts_is_valid_at_once(bank: Bank) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent())
 
     assert answer.status == 200
@@ -137,7 +137,7 @@ def test_all_accounts_is_valid_at_once(bank: Bank) -> None:
 @spec("5-tpp-redirect-uri")
 @spec("1-sca-redirect")
 @spec("reading-session-links")
-def test_the_redirect_link_carries_the_consent_and_the_way_back(bank: Bank) -> None:
+def test_the_redirect_link_contains_the_consent_and_the_return_address(bank: Bank) -> None:
     answer = bank.post(
         "/v1/consents",
         json=bodies.consent(facts.untied()[0]),
@@ -155,7 +155,7 @@ def test_the_redirect_link_carries_the_consent_and_the_way_back(bank: Bank) -> N
 
 
 @spec("5-tpp-redirect-uri")
-def test_a_plus_in_the_way_back_stays_a_plus(bank: Bank) -> None:
+def test_a_plus_in_the_return_address_is_preserved(bank: Bank) -> None:
     address = "https://tpp.example/a+b?scope=ais+pis"
 
     answer = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0]), headers={"TPP-Redirect-URI": address})
@@ -165,7 +165,7 @@ def test_a_plus_in_the_way_back_stays_a_plus(bank: Bank) -> None:
 
 
 @spec("reading-consent-no-redirect-uri")
-def test_without_a_way_back_there_is_none_in_the_link(bank: Bank) -> None:
+def test_without_a_return_address_the_link_has_none(bank: Bank) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0]))
 
     assert answer.status == 200
@@ -176,7 +176,7 @@ def test_without_a_way_back_there_is_none_in_the_link(bank: Bank) -> None:
 
 @spec("5-sca-page")
 @spec("1-sca-redirect")
-def test_the_redirect_link_answers_with_a_page(bank: Bank) -> None:
+def test_the_redirect_link_opens_a_page(bank: Bank) -> None:
     href = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0])).json()["_links"]["scaRedirect"]["href"]
 
     page = bank.page(href)
@@ -186,15 +186,15 @@ def test_the_redirect_link_answers_with_a_page(bank: Bank) -> None:
 
 
 @spec("reading-public-url")
-@pytest.mark.parametrize("bank", ["tls", "direct", "process"], indirect=True)  # to a proxy, the target names the host
-def test_the_redirect_link_does_not_follow_the_host_header(bank: Bank) -> None:
+@pytest.mark.parametrize("bank", ["tls", "direct", "process"], indirect=True)  # for a proxy, the target names the host
+def test_the_redirect_link_does_not_depend_on_the_host_header(bank: Bank) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0]), headers={"Host": "evil.example"})
 
     assert answer.status == 200
     assert answer.json()["_links"]["scaRedirect"]["href"].startswith(f"{bank.addresses.direct}/")
 
 
-# -- what a request must hold
+# -- required content of requests
 
 
 @spec("2.2-access")
@@ -254,7 +254,7 @@ def test_each_required_member_is_required(bank: Bank, member: str) -> None:
         ("/frequencyPerDay", {"frequencyPerDay": None}),
     ],
 )
-def test_a_member_of_the_wrong_kind_is_named(bank: Bank, path: str, changes: dict[str, Any]) -> None:
+def test_a_member_with_the_wrong_type_is_named(bank: Bank, path: str, changes: dict[str, Any]) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.covered(), **changes))
 
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", path)
@@ -274,7 +274,7 @@ def test_a_frequency_below_one_is_refused(bank: Bank, frequency: int) -> None:
     [{}, {"balances": []}, {"transactions": []}, {"balances": [], "transactions": []}, {"availableAccounts": None}],
     ids=str,
 )
-def test_access_to_nothing_is_refused(bank: Bank, access: dict[str, Any]) -> None:
+def test_a_request_for_no_access_is_refused(bank: Bank, access: dict[str, Any]) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(access=access))
 
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
@@ -283,7 +283,7 @@ def test_access_to_nothing_is_refused(bank: Bank, access: dict[str, Any]) -> Non
 
 @spec("reading-consent-valid-until")
 @pytest.mark.parametrize("days", [-1, -4000])
-def test_a_consent_that_has_ended_already_is_refused(bank: Bank, days: int) -> None:
+def test_a_consent_that_has_already_ended_is_refused(bank: Bank, days: int) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0], validUntil=facts.today(days)))
 
     assert (answer.status, answer.error["code"]) == (400, "PERIOD_INVALID")
@@ -293,7 +293,7 @@ def test_a_consent_that_has_ended_already_is_refused(bank: Bank, days: int) -> N
 @spec("2.2-valid-until")
 @spec("2.5-valid-until")
 @pytest.mark.parametrize("day", [1, "9999-12-31"])
-def test_a_day_to_come_is_accepted(bank: Bank, day: str | int) -> None:
+def test_a_date_in_the_future_is_accepted(bank: Bank, day: str | int) -> None:
     last = facts.dated({"validUntil": day})
     consent_id = create(bank, facts.untied()[0], **last)
 
@@ -335,7 +335,7 @@ def test_an_account_of_another_bank_is_refused(bank: Bank, with_known: bool) -> 
         "null availableAccounts",
     ],
 )
-def test_optional_members_of_access(bank: Bank, access: dict[str, Any]) -> None:
+def test_members_of_access_are_optional(bank: Bank, access: dict[str, Any]) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(access=access))
 
     assert answer.status == 200
@@ -344,7 +344,7 @@ def test_optional_members_of_access(bank: Bank, access: dict[str, Any]) -> None:
 
 @spec("reading-empty")
 @spec("2.2-account-reference")
-def test_an_empty_text_is_as_good_as_no_member(bank: Bank) -> None:
+def test_an_empty_string_counts_as_a_missing_member(bank: Bank) -> None:
     iban = facts.untied()[0]
     reference = {"iban": iban, "bban": "", "pan": "", "maskedPan": "", "msisdn": "", "currency": ""}
     content = []
@@ -364,7 +364,7 @@ def test_an_empty_text_is_as_good_as_no_member(bank: Bank) -> None:
 @spec("reading-account-currency")
 @pytest.mark.parametrize("kind", ["balances", "transactions"])
 @pytest.mark.parametrize("iban", [facts.covered(), facts.untied()[0]], ids=["tied", "other"])
-def test_an_account_in_another_currency(bank: Bank, kind: str, iban: str) -> None:
+def test_an_account_in_another_currency_is_unknown(bank: Bank, kind: str, iban: str) -> None:
     references = [{"iban": iban, "currency": "EUR"}, {"iban": iban, "currency": "USD"}]
 
     answer = bank.post("/v1/consents", json=bodies.consent(access={kind: references}))
@@ -375,7 +375,7 @@ def test_an_account_in_another_currency(bank: Bank, kind: str, iban: str) -> Non
 
 
 @spec("reading-unlisted-members")
-def test_members_that_no_schema_lists_are_ignored(bank: Bank) -> None:
+def test_unlisted_members_are_ignored(bank: Bank) -> None:
     body = bodies.consent(facts.untied()[0], combinedServiceIndicator=False, extra={"deep": [1, None]})
     body["access"]["balances"][0]["nickname"] = "mine"
 
@@ -402,7 +402,7 @@ def test_members_that_no_schema_lists_are_ignored(bank: Bank) -> None:
 @spec("reading-consent-content")
 @spec("2-nulls")
 @pytest.mark.parametrize(("recurring", "frequency"), [(True, 4), (False, 1)])
-def test_the_content_of_a_new_consent(bank: Bank, recurring: bool, frequency: int) -> None:
+def test_content_of_a_new_consent(bank: Bank, recurring: bool, frequency: int) -> None:
     first, second = facts.untied()[:2]
     access = {"balances": [{"iban": first}, {"iban": second}], "transactions": [{"iban": second}]}
     consent_id = create(bank, access=access, recurringIndicator=recurring, frequencyPerDay=frequency)
@@ -442,7 +442,7 @@ def test_the_content_of_a_new_consent(bank: Bank, recurring: bool, frequency: in
 @spec("2.5-access-accounts")
 @spec("reading-consent-content")
 @pytest.mark.parametrize(("asked", "other"), [("balances", "transactions"), ("transactions", "balances")])
-def test_content_shows_only_what_was_asked_for(bank: Bank, asked: str, other: str) -> None:
+def test_the_content_shows_only_the_requested_access(bank: Bank, asked: str, other: str) -> None:
     iban = facts.untied()[0]
     access = bank.get(f"/v1/consents/{create(bank, access={asked: [{'iban': iban}]})}").json()["access"]
 
@@ -453,7 +453,7 @@ def test_content_shows_only_what_was_asked_for(bank: Bank, asked: str, other: st
 
 @spec("2.5-access-available-accounts")
 @spec("2.5-access-accounts")
-def test_the_content_of_a_consent_for_all_accounts(bank: Bank) -> None:
+def test_content_of_a_consent_for_all_accounts(bank: Bank) -> None:
     body = bank.get(f"/v1/consents/{create(bank)}").json()
 
     assert {reference["iban"] for reference in body["access"]["accounts"]} == set(facts.accounts())
@@ -480,11 +480,11 @@ def test_the_content_of_a_consent_for_all_accounts(bank: Bank) -> None:
 @spec("2.5-last-action-date")
 @spec("2.5-valid-until")
 @pytest.mark.parametrize("consent_id", [id for role in ("authorised", "expired") for id, _ in facts.consents(role)])
-def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
+def test_content_of_preconfigured_consents(bank: Bank, consent_id: str) -> None:
     consent = facts.testdata()["consents"][consent_id]
     before = bank.get(f"/v1/consents/{consent_id}")
     if consent["role"] == "authorised":
-        # Asking again for the same account, with other wishes, changes nothing.
+        # A second request for the same account with other values changes nothing.
         again = create(
             bank, *consent["accounts"], frequencyPerDay=99, recurringIndicator=False, validUntil="9999-12-31"
         )
@@ -523,7 +523,7 @@ def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
 @spec("2.1-valid-count")
 @spec("2.1-expired-count")
 @spec("2.1-unknown-count")
-def test_the_preconfigured_consents_are_as_many_as_documented(bank: Bank) -> None:
+def test_the_number_of_preconfigured_consents_is_as_documented(bank: Bank) -> None:
     ids = list(facts.testdata()["consents"])
     answers = [bank.get(f"/v1/consents/{consent_id}/status") for consent_id in ids]
 
@@ -542,7 +542,7 @@ def test_the_preconfigured_consents_are_as_many_as_documented(bank: Bank) -> Non
 @spec("4.1-consent-status")
 @spec("7-expired-status")
 @pytest.mark.parametrize("role", STATES)
-def test_preconfigured_status(bank: Bank, role: str) -> None:
+def test_status_of_preconfigured_consents(bank: Bank, role: str) -> None:
     for consent_id, _ in facts.consents(role):
         answer = bank.get(f"/v1/consents/{consent_id}/status")
         assert answer.status == 200
@@ -605,7 +605,7 @@ def test_a_deleted_consent_is_unknown(bank: Bank, kind: str) -> None:
 
 
 @spec("reading-consent-comes-back")
-def test_a_deleted_preconfigured_consent_comes_back(bank: Bank) -> None:
+def test_a_deleted_preconfigured_consent_can_be_created_again(bank: Bank) -> None:
     before = bank.get(f"/v1/consents/{facts.consent()}").json()
     assert bank.delete(f"/v1/consents/{facts.consent()}").status == 204
 
@@ -619,7 +619,7 @@ def test_a_deleted_preconfigured_consent_comes_back(bank: Bank) -> None:
 @spec("5-psu-ip-address")
 @spec("reading-psu-ip-address")
 @pytest.mark.parametrize("address", [None, "192.0.2.7", "2001:db8::7"])
-def test_psu_ip_address_is_accepted_but_not_demanded(bank: Bank, address: str | None) -> None:
+def test_psu_ip_address_is_optional(bank: Bank, address: str | None) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.covered()), headers={"PSU-IP-Address": address})
 
     assert answer.status == 200

@@ -1,4 +1,4 @@
-"""What every error has in common; paths, products and methods that the interface does not have."""
+"""Properties of every error. Unknown paths, products and methods."""
 
 import re
 import uuid
@@ -15,10 +15,10 @@ DOCUMENTED = re.compile(r"\{sensitive\} XS2A0(04|05|16|17)E: \S.*", re.DOTALL)
 
 
 def is_error(answer: Answer, status: int, code: str) -> None:
-    """One of ours, in the documented shape."""
+    """The number of an error of the sandbox, in the documented format."""
     assert answer.status == status, answer.body
     body = answer.json()
-    # A 404 for a path that nothing matches also says what came near; that is no part of the bank's interface.
+    # A 404 for an unknown path also lists the nearest paths, which are not part of the bank's interface.
     body.pop("sandbox", None)
     (message,) = body["tppMessages"]
     assert body == {
@@ -29,7 +29,7 @@ def is_error(answer: Answer, status: int, code: str) -> None:
 
 
 def provoke_further(bank: Bank) -> dict[str, Answer]:
-    """Those of authorisations and signing baskets."""
+    """Errors of authorisations and signing baskets."""
     psu = resources.SEVERAL
     password = resources.password(psu)
     basket = resources.basket(bank, psu)
@@ -54,7 +54,7 @@ def provoke_further(bank: Bank) -> dict[str, Answer]:
 
 
 def provoke(bank: Bank) -> dict[str, Answer]:
-    """One error of each kind."""
+    """Cause one error of each kind."""
     consent, iban = facts.consent(), facts.covered()
     sepa = f"/v1/{bodies.SEPA}"
     own = bank.post(sepa, json=bodies.payment(bodies.SEPA)).json()["_Left"]["self"]["href"]
@@ -101,7 +101,7 @@ def provoke(bank: Bank) -> dict[str, Answer]:
 @spec("1-json")
 @spec("reading-error-shape")
 @spec("reading-error-text")
-def test_every_error_has_the_documented_shape(bank: Bank) -> None:
+def test_every_error_has_the_documented_format(bank: Bank) -> None:
     for kind, answer in provoke(bank).items():
         assert answer.status >= 400, kind
         assert answer.headers["Content-Type"].startswith("application/json"), kind
@@ -151,12 +151,12 @@ NUMBERS = {
     "unknown member": (400, "RESOURCE_UNKNOWN", "XS2A926E"),
     "member of two baskets": (409, "REFERENCE_STATUS_INVALID", "XS2A927E"),
 }
-"""Numbers never change their meaning: apps may know them."""
+"""Numbers never change their meaning, because apps may depend on them."""
 
 
 @spec("7-code")
 @spec("reading-error-text")
-def test_every_kind_has_its_number(bank: Bank) -> None:
+def test_every_kind_of_error_has_its_number(bank: Bank) -> None:
     found = {
         kind: (answer.status, answer.error["code"], answer.error["text"].split()[1].rstrip(":"))
         for kind, answer in provoke(bank).items()
@@ -184,8 +184,8 @@ def test_every_kind_has_its_number(bank: Bank) -> None:
         "/nothing",
     ],
 )
-def test_an_unknown_path(bank: Bank, path: str) -> None:
-    # At its own address the sandbox shows who reads / where everything is.
+def test_an_unknown_path_is_refused(bank: Bank, path: str) -> None:
+    # At the base URL, the root path shows the start page.
     own = path == "/" and bank.door == "direct"
     for method in ("GET", "POST", "PUT", "DELETE", "PATCH")[own:]:
         is_error(bank.request(method, path), 404, "RESOURCE_UNKNOWN")
@@ -206,7 +206,7 @@ def test_an_unknown_path(bank: Bank, path: str) -> None:
         "periodic-payments/gold-bars",
     ],
 )
-def test_a_product_or_pair_that_is_not_offered(bank: Bank, product: str) -> None:
+def test_an_unsupported_product_is_refused(bank: Bank, product: str) -> None:
     payment = f"/v1/{product}/{facts.payments('ACSP')[0][0]}"
 
     is_error(bank.post(f"/v1/{product}", json=bodies.payment(bodies.SEPA)), 404, "PRODUCT_UNKNOWN")
@@ -245,7 +245,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", 
 
 @spec("reading-method")
 @pytest.mark.parametrize("path", OFFERED)
-def test_a_method_that_is_not_offered(bank: Bank, path: str) -> None:
+def test_an_unsupported_method_is_refused(bank: Bank, path: str) -> None:
     for method in METHODS:
         if method in OFFERED[path]:
             continue

@@ -1,4 +1,6 @@
-"""Faults on demand through every door: a request's own header, and what its session was told of."""
+"""Faults through every door, requested by a header or for the session."""
+
+from dataclasses import replace
 
 import httpcore
 import pytest
@@ -13,7 +15,7 @@ def status() -> str:
     return f"/v1/consents/{facts.consent()}/status"
 
 
-def test_a_request_says_what_goes_wrong_with_it(bank: Bank) -> None:
+def test_a_header_requests_a_fault(bank: Bank) -> None:
     plain = bank.get(status())
     down = bank.get(status(), headers={PREFER: "status=503"})
     expired = bank.get(status(), headers={PREFER: "error=consent-expired"})
@@ -24,14 +26,25 @@ def test_a_request_says_what_goes_wrong_with_it(bank: Bank) -> None:
     assert "did you mean status?" in mistaken.json()["tppMessages"][0]["text"]
 
 
-def test_its_session_is_told_what_goes_wrong(bank: Bank, control: Control) -> None:
+def test_a_fault_of_the_session_applies_to_the_next_requests(bank: Bank, control: Control) -> None:
     control.ask("POST", "faults", {"operation": "consent-status", "status": 503, "next": 2})
 
     assert [bank.get(status()).status for _ in range(3)] == [503, 503, 200]
 
 
-def test_a_connection_is_reset(bank: Bank) -> None:
+def test_a_fault_can_apply_to_all_sessions(bank: Bank, control: Control) -> None:
+    other = replace(control, bank=replace(control.bank, session="ci"))
+    control.ask("POST", "faults", {"operation": "consent-status", "status": 503, "next": 1, "sessions": "all"})
+    try:
+        assert [bank.get(status()).status for _ in range(2)] == [503, 200]
+        assert [one["seen"] for one in other.ask("GET", "faults").json()["faults"]] == [0]
+    finally:
+        control.ask("DELETE", "faults?sessions=all")
+    assert other.ask("GET", "faults").json() == {"faults": []}
+
+
+def test_a_connection_can_be_reset(bank: Bank) -> None:
     if bank.door == "process":
-        pytest.skip("it has no connection")
+        pytest.skip("in process there is no connection")
     with pytest.raises((httpcore.NetworkError, httpcore.RemoteProtocolError)):
         bank.get(status(), headers={PREFER: "fault=reset"})

@@ -1,4 +1,4 @@
-"""All 27 operations of section 4.3: each succeeds, asks for its request id, and has the shape of the framework."""
+"""All 27 operations of section 4.3: each succeeds, requires a request id, and matches the schema of the framework."""
 
 import re
 import uuid
@@ -19,7 +19,10 @@ spec = pytest.mark.spec
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`path` is as the framework writes it; `ask` makes what it needs, and gives the path and what else is sent."""
+    """`path` is written as in the framework.
+
+    `ask` creates what the request needs, and returns the path and other arguments.
+    """
 
     method: str
     path: str
@@ -126,14 +129,14 @@ every_operation = pytest.mark.parametrize(
 )
 
 
-def test_there_are_27() -> None:
+def test_there_are_27_operations() -> None:
     assert len(OPERATIONS) == 27
 
 
 @spec("2.13-other-resources")
 @every_operation
 def test_every_operation_succeeds(bank: Bank, operation: Operation) -> None:
-    """Whatever is sent with it: its request id comes back, and its answer has the shape of its schema."""
+    """The request id is returned, and the answer matches its schema."""
     answer = operation.send(bank, **{"TPP-Redirect-URI": "https://tpp.example/"})
 
     assert answer.status == operation.status, answer.body
@@ -146,7 +149,7 @@ def test_every_operation_succeeds(bank: Bank, operation: Operation) -> None:
 @spec("reading-request-id")
 @every_operation
 @pytest.mark.parametrize("id", [None, "4711"])
-def test_every_operation_asks_for_a_request_id(bank: Bank, operation: Operation, id: str | None) -> None:
+def test_every_operation_requires_a_request_id(bank: Bank, operation: Operation, id: str | None) -> None:
     answer = operation.send(bank, **{"X-Request-ID": id})
 
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
@@ -160,9 +163,7 @@ def test_every_operation_asks_for_a_request_id(bank: Bank, operation: Operation,
     ("name", "value"),
     [("PSU-IP-Address", "garbage"), ("TPP-Redirect-URI", "javascript:x"), ("TPP-Nok-Redirect-URI", "garbage")],
 )
-def test_every_operation_looks_at_the_form_of_these_headers(
-    bank: Bank, operation: Operation, name: str, value: str
-) -> None:
+def test_every_operation_checks_these_headers(bank: Bank, operation: Operation, name: str, value: str) -> None:
     answer = operation.send(bank, **{name: value})
 
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
@@ -170,7 +171,7 @@ def test_every_operation_looks_at_the_form_of_these_headers(
 
 
 @every_operation
-def test_no_operation_minds_a_slash_at_the_end(bank: Bank, operation: Operation) -> None:
+def test_a_trailing_slash_is_accepted(bank: Bank, operation: Operation) -> None:
     path, options = operation.ask(bank)
     before, mark, query = path.partition("?")
 
@@ -179,7 +180,7 @@ def test_no_operation_minds_a_slash_at_the_end(bank: Bank, operation: Operation)
 
 @spec("reading-method")
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_another_method_is_not_offered(bank: Bank, operation: Operation) -> None:
+def test_other_methods_are_refused(bank: Bank, operation: Operation) -> None:
     path, options = operation.ask(bank)
 
     answer = bank.request("PATCH", path, **options)
@@ -189,7 +190,7 @@ def test_another_method_is_not_offered(bank: Bank, operation: Operation) -> None
 
 
 SPOKEN = {"4.3-account-list": "account records are the dialect's own (2.6)"}
-"""Where the dialect says otherwise."""
+"""Differences between the dialect and the framework."""
 
 
 SHAPED = [id for id, operation in OPERATIONS.items() if operation.status != 204 and id not in SPOKEN]
@@ -197,7 +198,7 @@ SHAPED = [id for id, operation in OPERATIONS.items() if operation.status != 204 
 
 @spec("reading-sca-shapes")
 @pytest.mark.parametrize("id", [pytest.param(id, marks=spec(id)) for id in SHAPED])
-def test_answers_have_the_shape_of_the_framework(bank: Bank, id: str) -> None:
+def test_answers_match_the_framework(bank: Bank, id: str) -> None:
     answer = OPERATIONS[id].send(bank)
 
     assert misfits(answer.json(), framework.ANSWERS[id.removeprefix("4.3-")]) == []
@@ -205,7 +206,7 @@ def test_answers_have_the_shape_of_the_framework(bank: Bank, id: str) -> None:
 
 @needs_openapi
 @pytest.mark.parametrize("id", SHAPED)
-def test_answers_are_valid_by_the_file_of_the_framework(bank: Bank, id: str) -> None:
+def test_answers_are_valid_for_the_file_of_the_framework(bank: Bank, id: str) -> None:
     operation = OPERATIONS[id]
     validate(operation.path, operation.method, operation.status, operation.send(bank).json())
 
@@ -225,7 +226,7 @@ every_step = pytest.mark.parametrize(
 
 
 def steps(bank: Bank, made: resources.Resource, status: str, headers: dict[str, str], body: Any) -> Iterator[Any]:
-    """The kind, method, status and body of each answer on the way."""
+    """Return the kind, method, status and body of each answer on the way."""
     started = bank.post(made.starts, headers=headers, json=body or {})
     assert started.json()["scaStatus"] == status
     yield "start", "POST", 201, started.json()
@@ -240,7 +241,7 @@ def steps(bank: Bank, made: resources.Resource, status: str, headers: dict[str, 
 @spec("reading-sca-shapes")
 @pytest.mark.parametrize("family", resources.FAMILIES)
 @every_step
-def test_every_step_has_the_shape_of_the_framework(
+def test_every_step_matches_the_framework(
     bank: Bank, family: str, status: str, headers: dict[str, str], body: Any
 ) -> None:
     for kind, _, _, answer in steps(bank, make(bank, family), status, headers, body):
@@ -250,7 +251,7 @@ def test_every_step_has_the_shape_of_the_framework(
 @needs_openapi
 @pytest.mark.parametrize("family", resources.FAMILIES)
 @every_step
-def test_every_step_is_valid_by_the_file_of_the_framework(
+def test_every_step_is_valid_for_the_file_of_the_framework(
     bank: Bank, family: str, status: str, headers: dict[str, str], body: Any
 ) -> None:
     made = make(bank, family)
@@ -265,12 +266,12 @@ ERRORS: list[tuple[str, str, int]] = [
     ("GET", "{basket}/authorisations/4711", 404),
     ("POST", "{signed}/authorisations", 409),
 ]
-"""With an unknown resource, a wrong body, an unknown authorisation, a wrong state."""
+"""With an unknown resource, a wrong body, an unknown authorisation, and a wrong state."""
 
 
 @spec("reading-sca-habits")
 @pytest.mark.parametrize(("method", "target", "status"), ERRORS)
-def test_errors_have_the_shape_of_section_7(bank: Bank, method: str, target: str, status: int) -> None:
+def test_errors_have_the_format_of_section_7(bank: Bank, method: str, target: str, status: int) -> None:
     if "{signed}" in target:
         made = make(bank, "basket")
         resources.sign(bank, made, SEVERAL)
@@ -291,6 +292,6 @@ def test_errors_have_the_shape_of_section_7(bank: Bank, method: str, target: str
 
 @spec("8-unlimited")
 @pytest.mark.parametrize("id", OPERATIONS)
-def test_no_further_operation_has_a_limit(bank: Bank, id: str) -> None:
-    """As often as a consent's usual frequencyPerDay, and more."""
+def test_further_operations_are_not_limited(bank: Bank, id: str) -> None:
+    """Send more requests than the usual frequencyPerDay."""
     assert [OPERATIONS[id].send(bank).status for _ in range(6)] == [OPERATIONS[id].status] * 6

@@ -1,4 +1,4 @@
-"""The lists of statements and the tests' marks agree."""
+"""The lists of statements match the marks of the tests."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ COLLECT = "import json; from tools import conformance; print(json.dumps(conforma
 
 @pytest.fixture(scope="module")
 def proofs() -> dict[str, Proofs]:
-    """From a process of its own, so that they are complete whichever tests are being run."""
+    """Collect the marks in a separate process, so that they are complete regardless of which tests are running."""
     run = subprocess.run(
         [sys.executable, "-c", COLLECT], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
@@ -34,8 +34,8 @@ def test_ids_are_unique(interface: Interface) -> None:
     assert sum(map(len, sections)) == len({statement for section in sections for statement in section})
 
 
-def test_every_section_with_something_to_check_is_there() -> None:
-    """Section 6 says only that events are not shown."""
+def test_every_section_with_statements_is_included() -> None:
+    """Section 6 only states that events are not shown."""
     sections = {statement.partition("-")[0].partition(".")[0] for statement in DOCUMENTED.sections()["statements"]}
 
     assert sections == {"1", "2", "3", "4", "5", "7", "8", "9"}

@@ -1,4 +1,4 @@
-"""What a TPP app does, from the consent to the cancellation, with plain `requests`."""
+"""The flow of a TPP app, from the consent to the cancellation, with `requests`."""
 
 import ssl
 import uuid
@@ -20,7 +20,7 @@ spec = pytest.mark.spec
 
 
 class App:
-    """A TPP app that knows a base URL and perhaps a proxy."""
+    """A TPP app that knows a base URL and optionally a proxy."""
 
     def __init__(
         self, base: str, *, proxy: str | None = None, ca_file: str = "", adapter: HTTPAdapter | None = None
@@ -75,7 +75,7 @@ def app(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[App]:
 @spec("1-payments")
 @spec("5-consent-id")
 @spec("5-authorization")
-def test_from_consent_to_cancellation(app: App) -> None:
+def test_the_flow_from_consent_to_cancellation(app: App) -> None:
     made = app.call(
         "POST", "/v1/consents", json=bodies.consent(facts.covered()), headers={"TPP-Redirect-URI": bodies.REDIRECT}
     )
@@ -139,14 +139,14 @@ def test_from_consent_to_cancellation(app: App) -> None:
 
 
 class OnlyHttp2(ssl.SSLContext):
-    """httpx would offer HTTP/1.1 first, and the doors take what a client likes best."""
+    """httpx offers HTTP/1.1 first, and the doors choose the client's first protocol."""
 
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
         super().set_alpn_protocols(["h2"])
 
 
 @pytest.mark.parametrize("door", ["tls-proxy", "tls"])
-def test_http_2(sandbox: Sandbox, door: str) -> None:
+def test_the_flow_over_http_2(sandbox: Sandbox, door: str) -> None:
     addresses = sandbox.addresses
     trust = OnlyHttp2(ssl.PROTOCOL_TLS_CLIENT)
     trust.load_verify_locations(addresses.ca_file)

@@ -40,11 +40,11 @@ BODY = {
     bodies.BULK: "2.9-bulk",
     bodies.PERIODIC: "2.9-periodic",
 }
-"""The statement about the members of each product."""
+"""Return the statement about the members of each product."""
 
 
 def of_product(product: str, *values: Any) -> Any:
-    """A case that proves something about the product's body."""
+    """Return a case that proves a statement about the product's body."""
     return pytest.param(product, *values, marks=spec(BODY[product]))
 
 
@@ -53,7 +53,7 @@ every_amount = pytest.mark.parametrize("product", bodies.WITH_AMOUNT)
 
 
 def initiate(bank: Bank, product: str, **changes: Any) -> str:
-    """The path of a new payment."""
+    """Return the path of a new payment."""
     answer = bank.post(f"/v1/{product}", json=bodies.payment(product, **changes))
     assert answer.status == 200, answer.body
     assert answer.json()["transactionStatus"] == "RCVD"
@@ -61,7 +61,7 @@ def initiate(bank: Bank, product: str, **changes: Any) -> str:
 
 
 def read(bank: Bank, path: str) -> Any:
-    """The record, after a look whether the status agrees."""
+    """Return the payment, and check that its status endpoint returns the same status."""
     record, status = bank.get(path), bank.get(f"{path}/status")
     assert record.status == status.status == 200
     assert status.json() == {
@@ -106,7 +106,7 @@ def reference(iban: str | None, currency: str | None) -> dict[str, str | None]:
         pytest.param(bodies.PERIODIC, marks=[spec("4.2-periodic"), spec("2.9-periodic")]),
     ],
 )
-def test_initiation_answers_exactly_the_documented_members(bank: Bank, product: str) -> None:
+def test_a_new_payment_has_exactly_the_documented_members(bank: Bank, product: str) -> None:
     answer = bank.post(f"/v1/{product}", json=bodies.payment(product), headers={"TPP-Redirect-URI": bodies.REDIRECT})
 
     assert answer.status == 200
@@ -138,7 +138,7 @@ def test_initiation_answers_exactly_the_documented_members(bank: Bank, product: 
 @spec("reading-session-links")
 @every_product
 @pytest.mark.parametrize("back", ["https://tpp.example/b?a=1&b=2#x", None])
-def test_the_redirect_link(bank: Bank, product: str, back: str | None) -> None:
+def test_redirect_link_of_a_payment(bank: Bank, product: str, back: str | None) -> None:
     answer = bank.post(f"/v1/{product}", json=bodies.payment(product), headers={"TPP-Redirect-URI": back})
 
     assert answer.status == 200
@@ -154,7 +154,7 @@ def test_the_redirect_link(bank: Bank, product: str, back: str | None) -> None:
 
 
 @spec("5-sca-page")
-def test_the_redirect_link_answers_with_a_page(bank: Bank) -> None:
+def test_the_redirect_link_opens_a_page(bank: Bank) -> None:
     body = bank.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA)).json()
 
     page = bank.page(body["_Left"]["scaRedirect"]["href"])
@@ -164,7 +164,7 @@ def test_the_redirect_link_answers_with_a_page(bank: Bank) -> None:
 
 
 @spec("2.10-left")
-def test_only_initiation_says_left(bank: Bank) -> None:
+def test_only_the_answer_to_an_initiation_has_the_member_left(bank: Bank) -> None:
     own = initiate(bank, bodies.SEPA)
     pending, payment = facts.payments("PDNG")[0]
     answers = [
@@ -186,7 +186,7 @@ def test_only_initiation_says_left(bank: Bank) -> None:
 @spec("reading-instant-date")
 @every_product
 @pytest.mark.parametrize("date", [0, 30, "", None, "absent"])
-def test_the_execution_date(bank: Bank, product: str, date: str | int | None) -> None:
+def test_a_future_execution_date_is_accepted(bank: Bank, product: str, date: str | int | None) -> None:
     body = bodies.payment(product, **facts.dated({"requestedExecutionDate": date}))
     if date == "absent":
         del body["requestedExecutionDate"]
@@ -201,14 +201,14 @@ def test_the_execution_date(bank: Bank, product: str, date: str | int | None) ->
 @spec("reading-execution-date")
 @every_product
 @pytest.mark.parametrize("days", [-1, -365])
-def test_an_execution_date_in_the_past(bank: Bank, product: str, days: int) -> None:
+def test_an_execution_date_in_the_past_is_refused(bank: Bank, product: str, days: int) -> None:
     answer = bank.post(f"/v1/{product}", json=bodies.payment(product, requestedExecutionDate=facts.today(days)))
 
     assert (answer.status, answer.error["code"]) == (400, "EXECUTION_DATE_INVALID")
 
 
 @spec("reading-end-date")
-def test_an_end_before_the_start(bank: Bank) -> None:
+def test_an_end_before_the_start_is_refused(bank: Bank) -> None:
     body = bodies.payment(bodies.PERIODIC, startDate=facts.today(20), endDate=facts.today(19))
 
     answer = bank.post(f"/v1/{bodies.PERIODIC}", json=body)
@@ -218,7 +218,7 @@ def test_an_end_before_the_start(bank: Bank) -> None:
 
 @spec("2.9-periodic")
 @pytest.mark.parametrize("day", [None, "1", "31"])
-def test_the_day_of_execution(bank: Bank, day: str | None) -> None:
+def test_values_of_the_day_of_execution(bank: Bank, day: str | None) -> None:
     assert initiate(bank, bodies.PERIODIC, dayOfExecution=day)
 
 
@@ -238,7 +238,7 @@ REQUIRED = {
 @pytest.mark.parametrize(
     ("product", "member"), [of_product(product, member) for product in REQUIRED for member in REQUIRED[product]]
 )
-def test_what_a_payment_cannot_do_without(bank: Bank, product: str, member: str) -> None:
+def test_required_members_of_a_payment(bank: Bank, product: str, member: str) -> None:
     body = bodies.payment(product)
     del body[member]
 
@@ -256,7 +256,7 @@ COMMON = [
     ("/requestedExecutionDate", {"requestedExecutionDate": "2099-02-30"}),
     ("/requestedExecutionDate", {"requestedExecutionDate": 20990101}),
 ]
-"""Members of every product, of the wrong kind."""
+"""Members of every product with the wrong type."""
 OF_ONE_AMOUNT = [
     ("/instructedAmount", {"instructedAmount": "10.00"}),
     ("/instructedAmount/amount", {"instructedAmount": {"currency": "EUR"}}),
@@ -285,7 +285,7 @@ OF_ONE_AMOUNT = [
         *(of_product(product, *case) for product in bodies.WITH_AMOUNT for case in OF_ONE_AMOUNT),
     ],
 )
-def test_a_member_of_the_wrong_kind_is_named(bank: Bank, product: str, path: str, changes: dict[str, Any]) -> None:
+def test_a_member_with_the_wrong_type_is_named(bank: Bank, product: str, path: str, changes: dict[str, Any]) -> None:
     refused(bank.post(f"/v1/{product}", json=bodies.payment(product) | changes), 400, "FORMAT_ERROR", path)
 
 
@@ -340,7 +340,7 @@ def test_members_of_single_products(bank: Bank, product: str, path: str, changes
 @every_product
 def test_optional_members(bank: Bank, product: str) -> None:
     empty = read(bank, initiate(bank, product, endToEndIdentification=""))
-    # A periodic payment has another member of the kind.
+    # A periodic payment has another member with this meaning.
     assert empty["endToEndIdentification"] == ("e2e-monthly" if product == bodies.PERIODIC else "")
 
     body = bodies.payment(product)
@@ -394,7 +394,7 @@ OPTIONAL = {
 @spec("2.9-requested-execution-date")
 @spec("2.9-end-to-end-identification")
 @every_product
-def test_an_empty_text_is_as_good_as_no_member(bank: Bank, product: str) -> None:
+def test_an_empty_string_counts_as_a_missing_member(bank: Bank, product: str) -> None:
     for pointer in OPTIONAL[product]:
         *above, name = pointer.split("/")[1:]
         records = []
@@ -412,7 +412,7 @@ def test_an_empty_text_is_as_good_as_no_member(bank: Bank, product: str) -> None
 
 @spec("reading-empty")
 @every_product
-def test_a_payment_with_nothing_but_empty_members_can_be_approved(bank: Bank, product: str) -> None:
+def test_a_payment_with_empty_optional_members_can_be_approved(bank: Bank, product: str) -> None:
     body = deepcopy(bodies.payment(product))
     for pointer in OPTIONAL[product]:
         *above, name = pointer.split("/")[1:]
@@ -456,7 +456,7 @@ def test_a_creditor_of_the_bank_in_another_currency(bank: Bank, product: str) ->
 
 @spec("reading-debtor-unknown")
 @every_product
-def test_an_unknown_debtor(bank: Bank, product: str) -> None:
+def test_an_unknown_debtor_is_refused(bank: Bank, product: str) -> None:
     answer = bank.post(f"/v1/{product}", json=bodies.payment(product, debtor=facts.foreign_iban()))
 
     assert (answer.status, answer.error["code"]) == (400, "RESOURCE_UNKNOWN")
@@ -465,7 +465,7 @@ def test_an_unknown_debtor(bank: Bank, product: str) -> None:
 @spec("reading-bulk-lengths")
 @pytest.mark.parametrize("member", ["creditorIban", "creditorName", "amount", "amountCurrency"])
 @pytest.mark.parametrize("change", ["one too many", "one too few"])
-def test_bulk_lists_have_one_length(bank: Bank, member: str, change: str) -> None:
+def test_bulk_lists_must_have_the_same_length(bank: Bank, member: str, change: str) -> None:
     body = bodies.payment(bodies.BULK)
     body[member] = body[member] + body[member][:1] if change == "one too many" else body[member][:1]
 
@@ -478,7 +478,7 @@ def test_bulk_lists_have_one_length(bank: Bank, member: str, change: str) -> Non
 @pytest.mark.parametrize(
     "member", ["e2eIdentification", "remittanceInformationUnstructured", "remittanceInformationStructured"]
 )
-def test_optional_bulk_lists_have_the_length_when_present(bank: Bank, member: str) -> None:
+def test_optional_bulk_lists_must_have_the_same_length_if_present(bank: Bank, member: str) -> None:
     body = bodies.payment(bodies.BULK)
     body[member] = body[member][:1]
     answer = bank.post(f"/v1/{bodies.BULK}", json=body)
@@ -489,7 +489,7 @@ def test_optional_bulk_lists_have_the_length_when_present(bank: Bank, member: st
 
 
 @spec("reading-bulk-lengths")
-def test_an_empty_bulk(bank: Bank) -> None:
+def test_an_empty_bulk_is_refused(bank: Bank) -> None:
     body = bodies.payment(bodies.BULK)
     body |= {member: [] for member, value in body.items() if isinstance(value, list)}
 
@@ -510,7 +510,7 @@ def test_bulk_entries_with_structured_remittance(bank: Bank) -> None:
 @spec("reading-psu-ip-address")
 @every_product
 @pytest.mark.parametrize("address", [None, "", "localhost", "300.1.1.1", "192.0.2"])
-def test_psu_ip_address_is_required_on_initiation(bank: Bank, product: str, address: str | None) -> None:
+def test_psu_ip_address_is_required_for_an_initiation(bank: Bank, product: str, address: str | None) -> None:
     answer = bank.post(f"/v1/{product}", json=bodies.payment(product), headers={"PSU-IP-Address": address})
 
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
@@ -518,7 +518,7 @@ def test_psu_ip_address_is_required_on_initiation(bank: Bank, product: str, addr
 
 @spec("5-psu-ip-address")
 @pytest.mark.parametrize("address", ["192.0.2.7", "2001:db8::7"])
-def test_both_kinds_of_addresses(bank: Bank, address: str) -> None:
+def test_ipv4_and_ipv6_addresses_are_accepted(bank: Bank, address: str) -> None:
     answer = bank.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA), headers={"PSU-IP-Address": address})
 
     assert answer.status == 200
@@ -529,7 +529,7 @@ def test_both_kinds_of_addresses(bank: Bank, address: str) -> None:
 @spec("reading-authorization")
 @every_product
 @pytest.mark.parametrize("token", [None, "Bearer abc", "Basic abc", "nonsense"])
-def test_authorization_is_accepted_and_never_demanded(bank: Bank, product: str, token: str | None) -> None:
+def test_authorization_is_optional(bank: Bank, product: str, token: str | None) -> None:
     headers = {"Authorization": token}
 
     made = bank.post(f"/v1/{product}", json=bodies.payment(product), headers=headers)
@@ -548,7 +548,7 @@ def test_authorization_is_accepted_and_never_demanded(bank: Bank, product: str, 
 
 
 def documented(product: str) -> dict[str, Any]:
-    """The record of the payment that `bodies` makes."""
+    """Return the record of the payment that `bodies` creates."""
     record: dict[str, Any] = {
         "endToEndIdentification": "e2e-4711",
         "debtorAccount": reference(facts.debtor(), "EUR"),
@@ -628,13 +628,13 @@ def documented(product: str) -> dict[str, Any]:
         pytest.param(bodies.PERIODIC, marks=[spec("2.9-periodic"), spec("reading-periodic-address")]),
     ],
 )
-def test_the_record_of_a_payment(bank: Bank, product: str) -> None:
+def test_record_of_a_payment(bank: Bank, product: str) -> None:
     assert read(bank, initiate(bank, product)) == documented(product)
 
 
 @spec("2.9-cross-border-currency")
 @spec("2.11-instructed-amount")
-def test_the_record_of_a_transfer_in_another_currency(bank: Bank) -> None:
+def test_record_of_a_transfer_in_another_currency(bank: Bank) -> None:
     record = read(bank, initiate(bank, bodies.CROSS_BORDER, currency="USD"))
 
     assert record == {**documented(bodies.CROSS_BORDER), "instructedAmount": {"currency": "USD", "amount": "10.50"}}
@@ -652,7 +652,7 @@ def test_the_record_of_a_transfer_in_another_currency(bank: Bank) -> None:
         (["10.50", "1.25"], ["EUR", "USD"], {"currency": None, "amount": None}),
     ],
 )
-def test_the_record_of_a_bulk_payment(bank: Bank, amounts: list[str], currencies: list[str], total: Any) -> None:
+def test_record_of_a_bulk_payment(bank: Bank, amounts: list[str], currencies: list[str], total: Any) -> None:
     assert read(bank, _bulk(bank, amounts, currencies)) == {**documented(bodies.BULK), "instructedAmount": total}
 
 
@@ -666,7 +666,7 @@ def _bulk(bank: Bank, amounts: list[str], currencies: list[str]) -> str:
 
 @spec("2.11-accounts")
 @pytest.mark.parametrize("product", [bodies.SEPA, bodies.INSTANT, bodies.PERIODIC])
-def test_a_creditor_comes_back_as_it_was_sent(bank: Bank, product: str) -> None:
+def test_a_creditor_is_returned_as_it_was_sent(bank: Bank, product: str) -> None:
     creditor = {"iban": facts.foreign_iban(), "currency": "EUR", "bban": "8876512", "pan": ""}
 
     record = read(bank, initiate(bank, product, creditorAccount=creditor))
@@ -678,7 +678,7 @@ def test_a_creditor_comes_back_as_it_was_sent(bank: Bank, product: str) -> None:
 @spec("2-amounts")
 @every_amount
 @pytest.mark.parametrize("amount", ["1", "1.0", "10.5", "10.50", "0.01", "100"])
-def test_an_amount_comes_back_as_sent(bank: Bank, product: str, amount: str) -> None:
+def test_an_amount_is_returned_as_it_was_sent(bank: Bank, product: str, amount: str) -> None:
     record = read(bank, initiate(bank, product, amount=amount))
 
     assert record["instructedAmount"] == {"amount": amount, "currency": "EUR"}
@@ -703,7 +703,7 @@ UNFUNDED = {"debtor": facts.low(), "amount": "999999.00"}
 
 
 def unfunded(bank: Bank, product: str = bodies.SEPA, **headers: str) -> tuple[str, str]:
-    """The path of a payment that its account cannot cover, and the link to its page."""
+    """Return the path of a payment that its account cannot cover, and the link to its page."""
     links = bank.post(f"/v1/{product}", json=bodies.payment(product, **UNFUNDED), headers=headers).json()["_Left"]
     return links["self"]["href"], links["scaRedirect"]["href"]
 
@@ -737,7 +737,7 @@ def test_the_first_read_rejects_a_payment_without_funds(bank: Bank, product: str
 
 
 @spec("reading-funds-read")
-def test_what_is_no_read_of_the_payment(bank: Bank, control: Control) -> None:
+def test_failed_requests_do_not_count_as_a_read(bank: Bank, control: Control) -> None:
     own, link = unfunded(bank)
     id = own.rpartition("/")[2]
 
@@ -763,7 +763,7 @@ def test_what_is_no_read_of_the_payment(bank: Bank, control: Control) -> None:
 
 @spec("reading-funds-page")
 @pytest.mark.parametrize("was_read", [False, True])
-def test_the_page_of_a_payment_without_funds_leads_back(bank: Bank, was_read: bool) -> None:
+def test_the_page_of_a_payment_without_funds_redirects_to_the_app(bank: Bank, was_read: bool) -> None:
     own, link = unfunded(
         bank, **{"TPP-Redirect-URI": bodies.REDIRECT, "TPP-Nok-Redirect-URI": "https://tpp.example/nok"}
     )
@@ -783,7 +783,7 @@ def test_the_page_of_a_payment_without_funds_leads_back(bank: Bank, was_read: bo
 
 
 @spec("reading-funds-page")
-def test_the_page_of_a_payment_without_funds_and_without_a_way_back(bank: Bank) -> None:
+def test_the_page_of_a_payment_without_funds_and_return_address(bank: Bank) -> None:
     own, link = unfunded(bank)
 
     for query in ({}, {"decide": "approve"}):
@@ -817,7 +817,7 @@ def test_other_currencies_are_converted(bank: Bank, currency: str, share: str, s
 
 @spec("reading-funds-rates")
 @pytest.mark.parametrize(("share", "status"), [("0.95", "RCVD"), ("1.05", "RJCT")])
-def test_from_an_account_in_another_currency(bank: Bank, share: str, status: str) -> None:
+def test_currencies_are_converted_from_an_account_in_another_currency(bank: Bank, share: str, status: str) -> None:
     iban = next(iban for iban, account in facts.accounts().items() if account["currency"] != "EUR")
     worth = facts.available(iban) * facts.rate(facts.accounts()[iban]["currency"]) * Decimal(share)
 
@@ -828,7 +828,7 @@ def test_from_an_account_in_another_currency(bank: Bank, share: str, status: str
 
 @spec("reading-funds-bulk")
 @pytest.mark.parametrize(("more", "status"), [("0", "RCVD"), ("0.01", "RJCT")])
-def test_for_bulk_the_sum_decides(bank: Bank, more: str, status: str) -> None:
+def test_the_sum_of_a_bulk_must_be_covered(bank: Bank, more: str, status: str) -> None:
     first = (facts.available(facts.low()) / 2).quantize(Decimal("0.01"))
     second = facts.available(facts.low()) - first + Decimal(more)
     body = bodies.payment(bodies.BULK, debtor=facts.low()) | {
@@ -862,7 +862,7 @@ def test_preconfigured_payments(bank: Bank, status: str) -> None:
 
 @spec("reading-payment-unknown")
 @pytest.mark.parametrize("payment_id", [str(uuid.uuid4()), "no-uuid"], ids=["uuid", "other"])
-def test_an_unknown_payment(bank: Bank, payment_id: str) -> None:
+def test_an_unknown_payment_is_refused(bank: Bank, payment_id: str) -> None:
     for product in bodies.PRODUCTS:
         for method, tail in (("GET", ""), ("GET", "/"), ("GET", "/status"), ("DELETE", ""), ("DELETE", "/")):
             refused(bank.request(method, f"/v1/{product}/{payment_id}{tail}"), 404, "RESOURCE_UNKNOWN")
@@ -870,7 +870,7 @@ def test_an_unknown_payment(bank: Bank, payment_id: str) -> None:
 
 @spec("reading-payment-unknown")
 @every_product
-def test_a_payment_under_another_product(bank: Bank, product: str) -> None:
+def test_a_payment_is_unknown_under_another_product(bank: Bank, product: str) -> None:
     payment_id = initiate(bank, product).rpartition("/")[2]
 
     for other in bodies.PRODUCTS:
@@ -884,7 +884,7 @@ def test_a_payment_under_another_product(bank: Bank, product: str) -> None:
 
 @spec("reading-placeholder")
 @every_product
-def test_the_placeholder_authorisation(bank: Bank, product: str) -> None:
+def test_the_placeholder_is_not_an_authorisation(bank: Bank, product: str) -> None:
     answer = bank.get(f"{initiate(bank, product)}/authorisations/{PLACEHOLDER}")
 
     refused(answer, 404, "RESOURCE_UNKNOWN")
@@ -913,7 +913,7 @@ def test_a_received_payment_is_cancelled(bank: Bank, product: str, address: str 
 @spec("3.2-pending-stays")
 @spec("4.2-delete-pending")
 @spec("reading-pending-delete")
-def test_a_pending_payment_stays_pending(bank: Bank) -> None:
+def test_a_pending_payment_remains_pending(bank: Bank) -> None:
     for payment_id, payment in facts.payments("PDNG"):
         own = f"/v1/{payment['service']}/{payment['product']}/{payment_id}"
         for _ in range(3):
@@ -942,7 +942,7 @@ def test_an_accepted_payment_is_not_cancelled_at_once(bank: Bank) -> None:
 
 @spec("reading-cancellation-invalid")
 @pytest.mark.parametrize("status", ["ACSP", "RJCT", "CANC", "rejected"])
-def test_what_cannot_be_cancelled(bank: Bank, status: str) -> None:
+def test_payments_that_cannot_be_cancelled(bank: Bank, status: str) -> None:
     if status == "CANC":
         own = initiate(bank, bodies.SEPA)
         assert bank.delete(own).status == 204

@@ -1,4 +1,4 @@
-"""What holds for every request: paths, headers, bodies."""
+"""Rules for every request: paths, headers, bodies."""
 
 import json
 import uuid
@@ -28,7 +28,7 @@ def refused(answer: Answer, status: int, code: str) -> None:
 
 
 def every_operation() -> list[Any]:
-    """Method, path and body of each operation that is built."""
+    """Method, path and body of each supported operation."""
     account = f"/v1/accounts/{facts.covered()}"
     return [
         pytest.param("POST", "/v1/consents", bodies.consent(facts.covered()), id="create consent"),
@@ -70,7 +70,7 @@ def send(bank: Bank, method: str, path: str, body: Any, **options: Any) -> Answe
 @spec("reading-path-prefix")
 @operations
 @pytest.mark.parametrize("prefix", ["", "/rest", "/xs2a/rest/1.84.0", "/v1x", "/a%2Fb", "/"])
-def test_whatever_stands_before_v1(bank: Bank, method: str, path: str, body: Any, prefix: str) -> None:
+def test_a_prefix_before_v1_is_ignored(bank: Bank, method: str, path: str, body: Any, prefix: str) -> None:
     plain = send(bank, method, path, body)
     if plain.status == 204:
         assert bank.post("/v1/consents", json=bodies.consent(facts.covered())).status == 200
@@ -86,7 +86,7 @@ def test_whatever_stands_before_v1(bank: Bank, method: str, path: str, body: Any
 @spec("1-v1")
 @spec("9-prefix")
 @spec("reading-path-prefix")
-def test_without_v1_there_is_nothing(bank: Bank) -> None:
+def test_paths_without_v1_are_unknown(bank: Bank) -> None:
     assert bank.get(f"/consents/{facts.consent()}/status").status == 404
     assert bank.get(f"/v2/consents/{facts.consent()}/status").status == 404
     assert bank.get(f"/v1x/consents/{facts.consent()}/status").status == 404
@@ -94,7 +94,7 @@ def test_without_v1_there_is_nothing(bank: Bank) -> None:
 
 @spec("reading-trailing-slash")
 @operations
-def test_a_slash_at_the_end_changes_nothing(bank: Bank, method: str, path: str, body: Any) -> None:
+def test_a_trailing_slash_is_ignored(bank: Bank, method: str, path: str, body: Any) -> None:
     bare, mark, query = path.partition("?")
     bare = bare.rstrip("/")
     without = send(bank, method, f"{bare}{mark}{query}", body)
@@ -144,7 +144,7 @@ def test_a_request_id_is_required(bank: Bank, method: str, path: str, body: Any)
     ],
     ids=["v4", "upper", "v1", "v5", "nil", "max", "v7"],
 )
-def test_any_uuid_is_a_request_id_and_comes_back(bank: Bank, value: str) -> None:
+def test_any_uuid_is_accepted_as_a_request_id_and_returned(bank: Bank, value: str) -> None:
     for _ in range(2):
         answer = bank.get(f"/v1/consents/{facts.consent()}/status", headers={"X-Request-ID": value})
         assert answer.status == 200
@@ -152,7 +152,7 @@ def test_any_uuid_is_a_request_id_and_comes_back(bank: Bank, value: str) -> None
 
 
 @spec("reading-request-id-echo")
-def test_errors_echo_the_request_id_too(bank: Bank) -> None:
+def test_errors_return_the_request_id_too(bank: Bank) -> None:
     value = str(uuid.uuid4())
     for answer in (
         bank.get("/v1/nothing", headers={"X-Request-ID": value}),
@@ -168,7 +168,7 @@ def test_errors_echo_the_request_id_too(bank: Bank) -> None:
 
 @spec("reading-psu-ip-address")
 @operations
-def test_psu_ip_address_is_required_on_initiation_only(bank: Bank, method: str, path: str, body: Any) -> None:
+def test_psu_ip_address_is_required_only_for_initiations(bank: Bank, method: str, path: str, body: Any) -> None:
     answer = send(bank, method, path, body, headers={"PSU-IP-Address": None})
 
     if path.removeprefix("/v1/") in bodies.PRODUCTS:
@@ -191,7 +191,7 @@ def test_psu_ip_address_is_required_on_initiation_only(bank: Bank, method: str, 
         ("TPP-Nok-Redirect-URI", "garbage"),
     ],
 )
-def test_every_operation_looks_at_the_form_of_these_headers(
+def test_every_operation_checks_these_headers(
     bank: Bank, method: str, path: str, body: Any, name: str, value: str
 ) -> None:
     refused(send(bank, method, path, body, headers={name: value}), 400, "FORMAT_ERROR")
@@ -200,20 +200,20 @@ def test_every_operation_looks_at_the_form_of_these_headers(
 @spec("5-authorization")
 @spec("reading-authorization")
 @operations
-def test_no_operation_demands_authorization(bank: Bank, method: str, path: str, body: Any) -> None:
+def test_no_operation_requires_authorization(bank: Bank, method: str, path: str, body: Any) -> None:
     assert send(bank, method, path, body, headers={"Authorization": None}).status < 300
 
 
 @spec("5-authorization")
 @operations
-def test_every_operation_takes_a_token(bank: Bank, method: str, path: str, body: Any) -> None:
+def test_every_operation_accepts_a_token(bank: Bank, method: str, path: str, body: Any) -> None:
     assert send(bank, method, path, body, headers={"Authorization": "Bearer token"}).status < 300
 
 
 @spec("5-content-type")
 @spec("reading-content-type")
 @with_body
-def test_only_json_is_read(bank: Bank, path: str, body: Any) -> None:
+def test_only_json_is_accepted(bank: Bank, path: str, body: Any) -> None:
     for value in ("text/plain", "application/xml", "application/x-www-form-urlencoded", "json", "application/jsonp"):
         refused(bank.post(path, json=body, headers={"Content-Type": value}), 415, "FORMAT_ERROR")
 
@@ -221,13 +221,13 @@ def test_only_json_is_read(bank: Bank, path: str, body: Any) -> None:
 @spec("5-content-type")
 @spec("reading-content-type")
 @with_body
-def test_json_by_any_other_spelling(bank: Bank, path: str, body: Any) -> None:
+def test_other_spellings_of_the_json_type_are_accepted(bank: Bank, path: str, body: Any) -> None:
     for value in (None, "application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8"):
         assert bank.post(path, json=body, headers={"Content-Type": value}).status == 200
 
 
 @spec("5-content-type")
-def test_a_content_type_without_a_body_is_no_matter(bank: Bank) -> None:
+def test_a_content_type_without_a_body_is_accepted(bank: Bank) -> None:
     for method, path in (("GET", "/v1/accounts/"), ("GET", PDNG), ("DELETE", PDNG)):
         for value in ("application/json", "text/plain"):
             answer = bank.request(method, path, consent=facts.consent(), headers={"Content-Type": value})
@@ -243,7 +243,7 @@ POSTS = ["/v1/consents", *(f"/v1/{product}" for product in bodies.PRODUCTS)]
 @spec("reading-body")
 @spec("1-json")
 @pytest.mark.parametrize("path", POSTS)
-def test_a_body_that_is_no_json_object(bank: Bank, path: str) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(bank: Bank, path: str) -> None:
     for content in (
         b"",
         b"{",
@@ -266,13 +266,13 @@ def test_a_body_that_is_no_json_object(bank: Bank, path: str) -> None:
 
 @spec("reading-body")
 @pytest.mark.parametrize("path", POSTS)
-def test_no_body(bank: Bank, path: str) -> None:
+def test_a_missing_body_is_refused(bank: Bank, path: str) -> None:
     refused(bank.post(path), 400, "FORMAT_ERROR")
 
 
 @spec("reading-body-path")
 @pytest.mark.parametrize("path", POSTS)
-def test_the_first_wrong_member_is_named(bank: Bank, path: str) -> None:
+def test_the_first_invalid_member_is_named(bank: Bank, path: str) -> None:
     answer = bank.post(path, json={"nothing": "here"})
 
     refused(answer, 400, "FORMAT_ERROR")
@@ -288,7 +288,7 @@ def padded(body: dict[str, Any], size: int) -> bytes:
 
 @spec("reading-body-size")
 @pytest.mark.parametrize("path", ["/v1/consents", SEPA])
-def test_the_largest_body(bank: Bank, path: str) -> None:
+def test_the_maximum_body_is_accepted(bank: Bank, path: str) -> None:
     body = bodies.consent(facts.covered()) if path == "/v1/consents" else bodies.payment(bodies.SEPA)
 
     assert bank.post(path, content=padded(body, MIB)).status == 200
@@ -298,7 +298,7 @@ def test_the_largest_body(bank: Bank, path: str) -> None:
 @spec("reading-body-depth")
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 @pytest.mark.parametrize(("depth", "status"), [(64, 200), (65, 400), (1000, 400)])
-def test_the_deepest_body(bank: Bank, opening: str, depth: int, status: int) -> None:
+def test_the_maximum_depth_is_accepted(bank: Bank, opening: str, depth: int, status: int) -> None:
     closing = {"[": "]", '{"a":': "}"}[opening]
     nested = opening * (depth - 1) + "null" + closing * (depth - 1)
     content = json.dumps(bodies.consent(facts.covered()))[:-1] + f', "extra": {nested}}}'
@@ -313,7 +313,7 @@ def test_the_deepest_body(bank: Bank, opening: str, depth: int, status: int) -> 
 @spec("reading-body-numbers")
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("member", ["frequencyPerDay", "extra"])
-def test_numbers_that_are_not_finite(bank: Bank, number: str, member: str) -> None:
+def test_numbers_that_are_not_finite_are_refused(bank: Bank, number: str, member: str) -> None:
     content = json.dumps(bodies.consent(facts.covered(), **{member: "@"})).replace('"@"', number)
 
     refused(bank.post("/v1/consents", content=content.encode()), 400, "FORMAT_ERROR")
@@ -321,7 +321,7 @@ def test_numbers_that_are_not_finite(bank: Bank, number: str, member: str) -> No
 
 @spec("reading-unlisted-members")
 @pytest.mark.parametrize("product", bodies.PRODUCTS)
-def test_members_that_no_schema_lists_are_ignored(bank: Bank, product: str, warned: Warned) -> None:
+def test_unlisted_members_are_ignored(bank: Bank, product: str, warned: Warned) -> None:
     assert bank.post(f"/v1/{product}", json=bodies.payment(product)).status == 200
     assert not warned()
 
@@ -336,8 +336,8 @@ def test_members_that_no_schema_lists_are_ignored(bank: Bank, product: str, warn
 
 @spec("8-unlimited")
 @operations
-def test_no_operation_has_a_limit(bank: Bank, method: str, path: str, body: Any) -> None:
-    """Reads more often than any frequencyPerDay of the test data, without the customer."""
+def test_operations_are_not_limited(bank: Bank, method: str, path: str, body: Any) -> None:
+    """Read more often than any frequencyPerDay in the test data, without the customer."""
     times = 30 if method == "GET" else 10
     for _ in range(times):
         answer = send(bank, method, path, body, headers=WITHOUT_CUSTOMER if method == "GET" else {})
@@ -351,23 +351,23 @@ WITHOUT_CUSTOMER = {"PSU-IP-Address": None}
 
 @spec("8-unlimited")
 @pytest.mark.parametrize("product", bodies.PRODUCTS)
-def test_payments_of_every_product_have_no_limit(bank: Bank, product: str) -> None:
+def test_payments_of_all_products_are_not_limited(bank: Bank, product: str) -> None:
     for _ in range(10):
         own = bank.post(f"/v1/{product}", json=bodies.payment(product)).json()["_Left"]["self"]["href"]
         assert (bank.get(own).status, bank.get(f"{own}/status").status, bank.delete(own).status) == (200, 200, 204)
 
 
 @spec("8-unlimited")
-def test_no_session_has_a_limit(bank: Bank) -> None:
+def test_sessions_are_not_limited(bank: Bank) -> None:
     assert {bank.get("/v1/accounts", consent=facts.consent()).status for _ in range(200)} == {200}
 
 
-# -- shapes
+# -- formats
 
 
 @spec("1-json")
 @operations
-def test_good_answers_are_json(bank: Bank, method: str, path: str, body: Any) -> None:
+def test_successful_answers_are_json(bank: Bank, method: str, path: str, body: Any) -> None:
     answer = send(bank, method, path, body)
 
     if answer.body:
@@ -375,12 +375,12 @@ def test_good_answers_are_json(bank: Bank, method: str, path: str, body: Any) ->
         assert isinstance(answer.json(), dict)
 
 
-# -- who answered
+# -- debug headers
 
 
 @spec("reading-debug-headers")
 @operations
-def test_answers_say_where_they_come_from(bank: Bank, method: str, path: str, body: Any) -> None:
+def test_answers_name_their_source(bank: Bank, method: str, path: str, body: Any) -> None:
     answer = send(bank, method, path, body)
 
     assert answer.headers["X-Sandbox-Source"] in ("handler", "rule")
@@ -388,7 +388,7 @@ def test_answers_say_where_they_come_from(bank: Bank, method: str, path: str, bo
 
 
 @spec("reading-debug-headers")
-def test_the_sandbox_says_when_it_answered_itself(bank: Bank) -> None:
+def test_answers_of_the_sandbox_itself_are_marked(bank: Bank) -> None:
     for answer in (
         bank.get("/v1/nothing"),
         bank.put("/v1/consents"),

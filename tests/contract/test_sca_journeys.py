@@ -1,4 +1,4 @@
-"""Whole journeys: by redirect, embedded and decoupled, for whatever can be authorised, to each of their ends."""
+"""Complete flows: redirect, embedded and decoupled, for every kind of resource, with every possible outcome."""
 
 import uuid
 from pathlib import Path
@@ -23,7 +23,7 @@ BACK = {"TPP_Redirect_URI": bodies.REDIRECT, "TPP_Nok_Redirect_URI": NOK}
 
 
 def succeeded(bank: Bank, made: Resource) -> None:
-    """Seen as the app sees it, members of a basket too."""
+    """Check the status as the app sees it, for members of a basket too."""
     assert made.status(bank) == made.family.done
     for one in (made, *made.members):
         if one.family.name == "consent":
@@ -33,7 +33,7 @@ def succeeded(bank: Bank, made: Resource) -> None:
 
 
 def refused(bank: Bank, made: Resource) -> None:
-    """Members of a refused basket are as before."""
+    """Members of a rejected basket have their previous status."""
     assert made.status(bank) == made.family.refused
     for one in (made, *made.members):
         if one.family.name == "consent":
@@ -51,7 +51,7 @@ def sca_status(bank: Bank, made: Resource) -> str:
 
 
 def link(bank: Bank, made: Resource, way: str) -> str:
-    """That came with the resource, or with an authorisation that the app started."""
+    """Return the link from the resource, or from an authorisation that the app started."""
     if way == "implicit":
         assert made.redirect
         return made.redirect
@@ -70,7 +70,7 @@ every_way = pytest.mark.parametrize(("family", "way"), WAYS, ids=["-".join(way) 
 @spec("reading-basket-members")
 @spec("reading-sca-decide")
 @every_way
-def test_redirect_to_a_good_end(bank: Bank, family: str, way: str) -> None:
+def test_a_redirect_succeeds(bank: Bank, family: str, way: str) -> None:
     made = make(bank, family, **BACK)
 
     sent_back(bank.page(link(bank, made, way), decide="approve"), bodies.REDIRECT)
@@ -85,7 +85,7 @@ def test_redirect_to_a_good_end(bank: Bank, family: str, way: str) -> None:
 @spec("reading-sca-decide")
 @every_way
 @every_refusal
-def test_redirect_to_a_bad_end(bank: Bank, family: str, way: str, decision: str) -> None:
+def test_a_redirect_fails(bank: Bank, family: str, way: str, decision: str) -> None:
     made = make(bank, family, **BACK)
 
     sent_back(bank.page(link(bank, made, way), decide=decision), NOK)
@@ -101,7 +101,7 @@ def sent_back(answer: Answer, where: str) -> None:
 
 @spec("reading-sca-decide")
 @every_refusal
-def test_there_is_one_address_for_all_ends_without_another(bank: Bank, decision: str) -> None:
+def test_the_address_for_success_is_used_for_failure_if_it_is_the_only_one(bank: Bank, decision: str) -> None:
     made = make(bank, "payment", TPP_Redirect_URI=bodies.REDIRECT)
 
     sent_back(bank.page(link(bank, made, "implicit"), decide=decision), bodies.REDIRECT)
@@ -137,7 +137,7 @@ def test_a_link_expires(bank: Bank, control: Control, family: str) -> None:
 
 @spec("reading-sca-registered")
 @every_way
-def test_the_browser_goes_only_where_the_app_has_registered(bank: Bank, family: str, way: str) -> None:
+def test_the_browser_is_redirected_only_to_registered_addresses(bank: Bank, family: str, way: str) -> None:
     made = make(bank, family, **BACK)
     href = link(bank, made, way)
     before, _, _ = href.partition("&redirectBackUrl=")
@@ -149,7 +149,7 @@ def test_the_browser_goes_only_where_the_app_has_registered(bank: Bank, family: 
 
 
 @spec("reading-sca-registered")
-def test_an_end_without_an_address_is_shown(bank: Bank) -> None:
+def test_without_an_address_the_outcome_is_shown(bank: Bank) -> None:
     made = make(bank, "payment")
 
     answer = bank.page(link(bank, made, "implicit"), decide="approve")
@@ -173,7 +173,7 @@ def test_opening_the_page_decides_nothing(bank: Bank, family: str, way: str) -> 
 
 
 @spec("reading-sca-decide")
-def test_a_decision_that_does_not_exist(bank: Bank) -> None:
+def test_an_unknown_decision_is_refused(bank: Bank) -> None:
     made = make(bank, "payment", **BACK)
 
     assert bank.page(link(bank, made, "implicit"), decide="perhaps").status == 400
@@ -188,7 +188,7 @@ def test_a_decision_that_does_not_exist(bank: Bank) -> None:
 @spec("reading-cancellation-sca")
 @every_family
 @pytest.mark.parametrize("number", [0, 1])
-def test_embedded_with_either_of_two_methods(bank: Bank, control: Control, family: str, number: int) -> None:
+def test_embedded_sca_with_each_of_two_methods(bank: Bank, control: Control, family: str, number: int) -> None:
     made = make(bank, family)
     control.change("psus", SEVERAL, methods=facts.testdata()["psus"][SEVERAL]["methods"][:2])
     two = resources.methods(SEVERAL)[:2]
@@ -213,7 +213,7 @@ def test_embedded_with_either_of_two_methods(bank: Bank, control: Control, famil
 @spec("reading-sca-otp")
 @every_family
 @pytest.mark.parametrize("mistake", ["password", "otp"])
-def test_embedded_to_a_bad_end(bank: Bank, family: str, mistake: str) -> None:
+def test_embedded_sca_fails(bank: Bank, family: str, mistake: str) -> None:
     made = make(bank, family)
     if mistake == "otp":
         own, wrong = resources.awaiting_otp(bank, made, SEVERAL), {"scaAuthenticationData": "000000"}
@@ -228,7 +228,7 @@ def test_embedded_to_a_bad_end(bank: Bank, family: str, mistake: str) -> None:
 
 
 @every_family
-def test_embedded_and_left_alone(bank: Bank, control: Control, family: str) -> None:
+def test_abandoned_embedded_sca_expires(bank: Bank, control: Control, family: str) -> None:
     made = make(bank, family)
     resources.awaiting_otp(bank, made, SEVERAL)
 
@@ -242,7 +242,7 @@ def test_embedded_and_left_alone(bank: Bank, control: Control, family: str) -> N
 
 
 def pushed(bank: Bank, made: Resource) -> str:
-    """The id of an authorisation that waits for the customer's app."""
+    """Return the id of an authorisation that waits for the customer's app."""
     answer = bank.post(made.starts, headers={"PSU-ID": SEVERAL, **DECOUPLED})
     assert (answer.status, answer.json()["scaStatus"]) == (201, "started")
     assert answer.headers["ASPSP-SCA-Approach"] == "DECOUPLED"
@@ -256,7 +256,7 @@ def pushed(bank: Bank, made: Resource) -> str:
 @spec("reading-payment-sca")
 @spec("reading-cancellation-sca")
 @every_family
-def test_decoupled_decides_by_itself_after_a_while(bank: Bank, control: Control, family: str) -> None:
+def test_decoupled_sca_is_decided_automatically_after_a_delay(bank: Bank, control: Control, family: str) -> None:
     made = make(bank, family)
     id = pushed(bank, made)
     control.move("25s")
@@ -270,7 +270,7 @@ def test_decoupled_decides_by_itself_after_a_while(bank: Bank, control: Control,
 
 @spec("reading-sca-decoupled")
 @every_family
-def test_decoupled_to_a_good_end(bank: Bank, control: Control, family: str) -> None:
+def test_decoupled_sca_succeeds(bank: Bank, control: Control, family: str) -> None:
     made = make(bank, family)
 
     decision = control.decide(pushed(bank, made), "approve")
@@ -286,7 +286,7 @@ def test_decoupled_to_a_good_end(bank: Bank, control: Control, family: str) -> N
 @spec("reading-sca-decoupled")
 @every_family
 @every_refusal
-def test_decoupled_to_a_bad_end(bank: Bank, control: Control, family: str, decision: str) -> None:
+def test_decoupled_sca_fails(bank: Bank, control: Control, family: str, decision: str) -> None:
     made = make(bank, family)
 
     control.decide(pushed(bank, made), decision)
@@ -297,7 +297,7 @@ def test_decoupled_to_a_bad_end(bank: Bank, control: Control, family: str, decis
 
 @spec("reading-sca-decoupled")
 @every_family
-def test_decoupled_and_nobody_says_who_is_to_be_asked(bank: Bank, control: Control, family: str) -> None:
+def test_decoupled_sca_without_a_customer_expires(bank: Bank, control: Control, family: str) -> None:
     made = make(bank, family)
     assert bank.post(made.starts, headers=DECOUPLED).json()["scaStatus"] == "received"
     control.move("25h")
@@ -311,7 +311,7 @@ def test_decoupled_and_nobody_says_who_is_to_be_asked(bank: Bank, control: Contr
 
 @pytest.fixture
 def confirming(tmp_path: Path, sandbox: Sandbox) -> Bank:
-    """A bank that is configured to ask for it, in process."""
+    """Return a bank that requires a confirmation code, in process."""
     (tmp_path / "confirming.yaml").write_text("cassette: 1\nauthorisation: {confirmation: true}\n")
     engine = build(Settings(state="memory:", cassettes=(tmp_path,), confdir=tmp_path))
     return Bank("process", InProcess(engine.answer, sandbox.loop), None, sandbox.addresses)
@@ -320,9 +320,7 @@ def confirming(tmp_path: Path, sandbox: Sandbox) -> Bank:
 @spec("reading-sca-confirmation")
 @every_way
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
-def test_the_app_confirms_with_the_code_that_the_browser_brings(
-    confirming: Bank, family: str, way: str, right: bool
-) -> None:
+def test_the_app_confirms_with_the_code_from_the_redirect(confirming: Bank, family: str, way: str, right: bool) -> None:
     made = make(confirming, family, **BACK)
     back = confirming.page(link(confirming, made, way), decide="approve").headers["Location"]
     (code,) = parse_qs(urlsplit(back).query)["confirmationCode"]
@@ -338,7 +336,7 @@ def test_the_app_confirms_with_the_code_that_the_browser_brings(
 
 
 @spec("reading-sca-confirmation")
-def test_nobody_is_asked_for_a_code_by_default(bank: Bank) -> None:
+def test_no_confirmation_code_is_required_by_default(bank: Bank) -> None:
     made = make(bank, "payment", **BACK)
     own = resources.begin(bank, made).headers["Location"]
 
@@ -347,12 +345,12 @@ def test_nobody_is_asked_for_a_code_by_default(bank: Bank) -> None:
     assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
 
 
-# -- all of it
+# -- all approaches
 
 
 @spec("reading-payment-sca")
 @pytest.mark.parametrize(("days", "status"), [(0, "ACSP"), (3, "ACTC")])
-def test_a_payment_for_a_later_day_waits_for_it(bank: Bank, control: Control, days: int, status: str) -> None:
+def test_an_authorised_later_payment_waits_for_its_date(bank: Bank, control: Control, days: int, status: str) -> None:
     made = resources.payment(bank, SEVERAL, requestedExecutionDate=facts.today(days))
     resources.sign(bank, made, SEVERAL)
     assert made.status(bank) == status
@@ -364,7 +362,7 @@ def test_a_payment_for_a_later_day_waits_for_it(bank: Bank, control: Control, da
 
 @spec("reading-deleted-sca")
 @pytest.mark.parametrize("family", ["payment", "basket"])
-def test_what_is_deleted_during_its_authorisation(bank: Bank, family: str) -> None:
+def test_deleting_a_resource_ends_its_authorisation(bank: Bank, family: str) -> None:
     made = make(bank, family)
     own = resources.awaiting_otp(bank, made, SEVERAL)
 
@@ -376,7 +374,7 @@ def test_what_is_deleted_during_its_authorisation(bank: Bank, family: str) -> No
 
 
 @spec("reading-cancellation-undeleted")
-def test_a_cancellation_is_authorised_without_a_delete(bank: Bank) -> None:
+def test_a_cancellation_can_be_authorised_without_delete(bank: Bank) -> None:
     paid = resources.payment(bank, SEVERAL, requestedExecutionDate=facts.today(5))
     resources.sign(bank, paid, SEVERAL)
     starts = f"{paid.own}/cancellation-authorisations"
@@ -411,7 +409,7 @@ def test_an_authorised_periodic_payment_is_a_standing_order(bank: Bank) -> None:
 
 @spec("reading-cancellation-sca")
 @pytest.mark.parametrize("decide", ["approve", "decline"])
-def test_a_pending_payment_is_cancelled_by_its_authorisation(bank: Bank, decide: str) -> None:
+def test_authorising_its_cancellation_cancels_a_pending_payment(bank: Bank, decide: str) -> None:
     id, payment = next(one for one in facts.payments("PDNG"))
     own = f"/v1/{payment['service']}/{payment['product']}/{id}"
     assert bank.delete(own).json()["transactionStatus"] == "PDNG"
@@ -424,7 +422,7 @@ def test_a_pending_payment_is_cancelled_by_its_authorisation(bank: Bank, decide:
 
 
 @spec("reading-sessions")
-def test_journeys_of_two_sessions_do_not_meet(bank: Bank) -> None:
+def test_flows_in_two_sessions_are_independent(bank: Bank) -> None:
     made = make(bank, "consent", **BACK)
     elsewhere = Bank(bank.door, bank.send, f"other-{uuid.uuid4().hex}", bank.addresses)
 

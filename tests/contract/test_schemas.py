@@ -1,4 +1,4 @@
-"""The JSON Schemas of the interface, and the bank's test data that is written by one of them."""
+"""The JSON Schemas of the interface, and of the bank's test data."""
 
 import copy
 import json
@@ -64,7 +64,7 @@ def load(name: str) -> Any:
 
 
 def subschemas(schema: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object in a schema, with the place where it stands."""
+    """Yield every object in a schema with its place."""
     if isinstance(schema, dict):
         yield place, schema
     for key, inner in schema.items() if isinstance(schema, dict) else enumerate(schema):
@@ -73,7 +73,7 @@ def subschemas(schema: Any, place: str = "") -> Iterator[tuple[str, dict[str, An
 
 
 def has(body: Any, changes: dict[str, Any]) -> Any:
-    """A copy of `body` with the members at some JSON Pointers changed; `...` takes one out."""
+    """Return a copy of `body` with changed members at JSON Pointers; `...` removes one."""
     body = copy.deepcopy(body)
     for pointer, value in changes.items():
         *way, last = pointer.split("/")[1:]
@@ -92,7 +92,7 @@ def has(body: Any, changes: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_file_is_a_schema_that_names_itself(name):
+def test_every_file_is_a_schema_with_its_own_id(name):
     schema = load(name)
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -102,7 +102,7 @@ def test_every_file_is_a_schema_that_names_itself(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_reference_leads_somewhere_in_the_registry_and_on_the_disk(name):
+def test_every_reference_can_be_resolved_in_the_registry_and_on_disk(name):
     registry = Registry().with_resources((load(n)["$id"], Resource.from_contents(load(n))) for n in NAMES)
     resolver = registry.resolver(load(name)["$id"])
     for place, schema in subschemas(load(name)):
@@ -127,22 +127,22 @@ def test_every_property_and_definition_has_a_description(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_format_is_one_that_we_check(name):
+def test_every_format_is_one_that_is_checked(name):
     for place, schema in subschemas(load(name)):
         if isinstance(schema.get("format"), str):
             assert schema["format"] in FORMATS, place
 
 
 @pytest.mark.parametrize("name", [*ANSWERS, "definitions", "testdata"])
-def test_answers_and_test_data_take_no_member_that_is_not_listed(name):
+def test_answers_and_test_data_accept_no_unlisted_members(name):
     open_by_intent = {
         "/$defs/requestedAccount",
         "/$defs/requestedCounterparty",
         "/$defs/instructedAmount",
         "/$defs/requestedReference",
         "/properties/sandbox",
-        # Test data may hold members of one's own; one that is nearly called like another is refused all the same.
-        *(f"/$defs/{one}" for one in "psuEntry accountEntry cardEntry consentEntry paymentEntry".split()),
+        # Test data may contain custom members, but a name similar to a known one is still refused.
+        *(f"/$defs/{one}" for one in "psuEntry accountEntry cardEntry payeeEntry consentEntry paymentEntry".split()),
         *("/$defs/entry", "/$defs/cardUse"),
         *(f"/$defs/paymentEntry/properties/parts/items{below}" for below in ("", "/properties/creditor")),
     }
@@ -235,18 +235,18 @@ WITH_AN_AMOUNT = [name for name in REQUESTS if "instructedAmount" in BODIES[name
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_the_documented_members_are_accepted(name):
+def test_documented_members_are_accepted(name):
     assert SCHEMAS[name].accepts(BODIES[name])
     assert SCHEMAS[name].complaint(BODIES[name]) is None
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_members_that_are_not_listed_are_accepted(name):
+def test_unlisted_members_are_accepted(name):
     assert SCHEMAS[name].accepts({**BODIES[name], "somethingElse": {"of": ["ours"]}})
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_member_that_may_be_left_out_may_be_null_or_empty_and_the_other_way_round(name):
+def test_optional_members_may_be_null_or_empty_and_required_ones_may_not(name):
     body = BODIES[name]
     for member in load(name)["properties"]:
         optional = member not in load(name)["required"]
@@ -277,7 +277,7 @@ def test_a_member_that_may_be_left_out_may_be_null_or_empty_and_the_other_way_ro
         ("periodic-payments/sepa-credit-transfers", {"/dayOfExecution": "31"}),
     ],
 )
-def test_what_the_interface_leaves_open_is_accepted(name, changes):
+def test_values_that_the_interface_leaves_open_are_accepted(name, changes):
     assert SCHEMAS[name].complaint(has(BODIES[name], changes)) is None
     assert SCHEMAS[name].accepts(has(BODIES[name], changes))
 
@@ -294,7 +294,7 @@ def test_an_amount_is_a_positive_decimal(name, amount):
 
 @pytest.mark.parametrize("name", WITH_AN_AMOUNT)
 @pytest.mark.parametrize("amount", [*NO_AMOUNTS, 12, 12.5, None, True])
-def test_any_other_amount_is_refused_at_its_place(name, amount):
+def test_other_amounts_are_refused_with_their_place(name, amount):
     body = has(BODIES[name], {"/instructedAmount/amount": amount})
     assert not SCHEMAS[name].accepts(body)
     pointer = pointer_text(SCHEMAS[name].complaint(body).pointer)
@@ -377,7 +377,7 @@ def test_any_other_amount_is_refused_at_its_place(name, amount):
         ("periodic-payments/sepa-credit-transfers", {"/creditorAdress": {"country": "AT"}}, "/creditorAdress"),
     ],
 )
-def test_a_wrong_body_is_refused_with_the_member_that_is_wrong(name, changes, pointer):
+def test_an_invalid_body_is_refused_with_the_invalid_member(name, changes, pointer):
     body = has(BODIES[name], changes)
     assert not SCHEMAS[name].accepts(body)
     assert pointer_text(SCHEMAS[name].complaint(body).pointer) == pointer
@@ -637,19 +637,19 @@ def members(value: Any, pointer: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_the_documented_answer_fits_its_schema(name):
+def test_the_documented_answer_matches_its_schema(name):
     assert SCHEMAS[name].complaint(ANSWERED[name]) is None
     assert SCHEMAS[name].accepts(ANSWERED[name])
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_every_member_of_an_answer_must_be_there(name):
+def test_every_member_of_an_answer_is_required(name):
     for pointer in members(ANSWERED[name]):
         assert not SCHEMAS[name].accepts(has(ANSWERED[name], {pointer: ...})), pointer
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_has_no_member_that_is_not_documented(name):
+def test_an_answer_has_no_undocumented_member(name):
     answer = ANSWERED[name]
     assert not SCHEMAS[name].accepts({**answer, "more": None})
     for pointer in members(answer):
@@ -657,7 +657,7 @@ def test_an_answer_has_no_member_that_is_not_documented(name):
 
 
 def _open(name: str, pointer: str) -> bool:
-    """Members that the specification leaves open: anything, or an object it does not describe."""
+    """Members that the specification leaves open: any value, or an object without a description."""
     schema = load(name)
     resolver = Registry(retrieve=lambda uri: Resource.from_contents(load(uri.split("/schemas/")[1][:-12]))).resolver(
         schema["$id"]
@@ -671,7 +671,7 @@ def _open(name: str, pointer: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_filling_gives_back_every_null_in_the_documented_order(name):
+def test_filling_restores_every_null_in_the_documented_order(name):
     filled = SCHEMAS[name].fill(without_nulls(ANSWERED[name]))
     assert json.dumps(filled) == json.dumps(ANSWERED[name])
 
@@ -698,7 +698,7 @@ def test_filling_gives_back_every_null_in_the_documented_order(name):
         ("error", {"/sandbox": {"nearest": []}, "/tppMessages/0/path": "/access"}),
     ],
 )
-def test_what_an_answer_may_hold_besides(name, changes):
+def test_optional_content_of_answers(name, changes):
     assert SCHEMAS[name].complaint(has(ANSWERED[name], changes)) is None
 
 
@@ -737,7 +737,7 @@ def test_what_an_answer_may_hold_besides(name, changes):
         ("error", {"/sandbox": None}),
     ],
 )
-def test_what_an_answer_may_not_hold(name, changes):
+def test_invalid_content_of_answers(name, changes):
     assert not SCHEMAS[name].accepts(has(ANSWERED[name], changes))
 
 
@@ -749,7 +749,7 @@ TODAY = date(2026, 11, 21)
 
 
 def on_a_day(value: Any) -> Any:
-    """The test data as it is on TODAY."""
+    """Return the test data on TODAY."""
     if isinstance(value, dict):
         return {key: on_a_day(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -779,7 +779,7 @@ def balance(account: dict[str, Any], kind: str) -> Decimal:
     return Decimal(found["amount"])
 
 
-def test_the_test_data_fits_its_schema_as_written_and_on_a_day(written, bank):
+def test_the_test_data_matches_its_schema_as_a_file_and_on_a_day(written, bank):
     assert yaml_reader.complaints(written, SCHEMAS["testdata"]) == []
     assert SCHEMAS["testdata"].complaint(bank) is None
     assert SCHEMAS["testdata"].accepts(bank)
@@ -792,11 +792,11 @@ def test_editors_find_the_schema_of_the_test_data():
     ).resolve()
 
 
-def test_no_date_goes_stale():
+def test_the_test_data_contains_no_fixed_dates():
     assert not re.findall(r"\b(?:19|20)\d\d-\d\d-\d\d", TESTDATA.read_text(encoding="utf-8"))
 
 
-def test_every_iban_is_valid_and_every_account_is_at_the_same_bank(bank):
+def test_every_iban_is_valid_and_all_accounts_are_at_the_same_bank(bank):
     ibans = set(re.findall(r"\b[A-Z]{2}\d{2}[A-Z0-9]{11,30}\b", json.dumps(bank)))
     assert set(bank["accounts"]) < ibans
     for iban in ibans:
@@ -823,7 +823,7 @@ def test_ids_are_unique(bank):
     assert not bank["consents"].keys() & bank["payments"].keys()
 
 
-def test_customers_have_no_one_and_several_methods(bank):
+def test_customers_have_none_one_or_several_methods(bank):
     counts = {len(psu["methods"]) for psu in bank["psus"].values()}
     assert {0, 1} < counts
     kinds = {m["type"] for psu in bank["psus"].values() for m in psu["methods"]}
@@ -847,7 +847,7 @@ def test_the_bank_has_every_kind_of_account(bank):
     assert min(signs[True], signs[False]) > 10
 
 
-def test_entries_fit_their_account(bank):
+def test_entries_match_their_account(bank):
     for iban, account in bank["accounts"].items():
         for entry in entries(account):
             amount = entry["amount"]
@@ -869,7 +869,7 @@ def test_pending_entries_are_the_difference_between_the_balances(bank):
         assert balance(account, "ITAV") + pending == balance(account, "FWAV"), iban
 
 
-def test_the_preconfigured_consents(bank):
+def test_preconfigured_consents_of_the_test_data(bank):
     consents = bank["consents"].values()
     assert Counter(consent["role"] for consent in consents) == {"authorised": 4, "expired": 1, "unknown": 1}
     for consent in consents:
@@ -883,7 +883,7 @@ def test_the_preconfigured_consents(bank):
     assert len({bank["accounts"][iban]["psuId"] for (iban,) in tied}) == 4
 
 
-def test_the_preconfigured_payments(bank):
+def test_preconfigured_payments_of_the_test_data(bank):
     payments = bank["payments"].values()
     seen = {(p["service"], p["product"], p["status"]) for p in payments}
     assert {("payments", "sepa-credit-transfers", status) for status in ("ACSP", "PDNG", "RJCT")} <= seen
@@ -923,7 +923,7 @@ def test_a_mistake_in_test_data_is_reported_at_its_place(text, place, code):
     assert {(p.line, p.column, p.code) for p in problems} == {(*place, code)}
 
 
-def test_null_takes_an_entry_out():
+def test_null_removes_an_entry():
     mine = yaml_reader.parse(
         f"testdata: 2\nreplace: true\naccounts: {{{ANNA}: null}}\nconsents: {{{CONSENT}: null}}", Path("mine.yaml")
     )
@@ -931,14 +931,14 @@ def test_null_takes_an_entry_out():
 
 
 @pytest.mark.parametrize(("day", "fits"), [("{{ today(-3) }}", True), ("2026-02-28", True), ("2026-02-30", False)])
-def test_a_date_may_be_an_expression(day, fits):
+def test_a_date_can_be_an_expression(day, fits):
     mine = on_a_day(yaml_reader.read(TESTDATA).value)
     mine["accounts"][ANNA]["balances"][0]["reference_date"] = day
     assert SCHEMAS["testdata"].accepts(mine) is fits
 
 
 def undescribed(schema: object, at: str = "") -> list[str]:
-    """The keys of mappings that say nothing of themselves to who hovers over them in an editor."""
+    """Yield keys without a description that an editor could show."""
     if isinstance(schema, list):
         return [place for n, inner in enumerate(schema) for place in undescribed(inner, f"{at}/{n}")]
     if not isinstance(schema, dict):
@@ -952,7 +952,7 @@ def undescribed(schema: object, at: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["cassette", "testdata", "config"])
-def test_every_key_that_users_write_is_described(name):
+def test_every_key_for_users_has_a_description(name):
     schema = json.loads((bundled("schemas") / f"{name}.schema.json").read_text())
     assert undescribed(schema) == []
     assert undescribed({"properties": {"a": {"type": "string"}}}) == ["/a"]

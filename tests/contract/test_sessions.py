@@ -15,13 +15,13 @@ WAYS = ("prefix", "header", "proxy user")
 
 
 def enter(bank: Bank, way: str, session: str) -> Bank:
-    """The same bank, with another session chosen in this way."""
+    """Return the same bank with another session, chosen in this way."""
     if way == "prefix":
         return replace(bank, prefix=f"/s/{session}", session=None)
     if way == "header":
         return replace(bank, session=session)
     if bank.door in ("tls", "direct"):
-        pytest.skip("only a proxy has a proxy user")
+        pytest.skip("only a proxy has proxy users")
     send = bank.send
 
     def as_user(method, target, headers, body, *, user=None):  # type: ignore[no-untyped-def]
@@ -42,7 +42,7 @@ def initiate(bank: Bank) -> str:
 
 @spec("reading-sessions")
 @pytest.mark.parametrize("way", WAYS)
-def test_sessions_do_not_see_each_other(bank: Bank, way: str) -> None:
+def test_sessions_are_isolated(bank: Bank, way: str) -> None:
     first, second = enter(bank, way, name()), enter(bank, way, name())
     own = initiate(first)
     consent = first.post("/v1/consents", json=bodies.consent()).json()["consentId"]
@@ -61,14 +61,14 @@ def test_sessions_do_not_see_each_other(bank: Bank, way: str) -> None:
 @spec("reading-sessions")
 @pytest.mark.parametrize("made", WAYS)
 @pytest.mark.parametrize("seen", WAYS)
-def test_a_session_is_the_same_whichever_way_it_is_named(bank: Bank, made: str, seen: str) -> None:
+def test_all_ways_of_naming_a_session_are_equivalent(bank: Bank, made: str, seen: str) -> None:
     session = name()
 
     assert enter(bank, seen, session).get(initiate(enter(bank, made, session))).status == 200
 
 
 @spec("reading-sessions")
-def test_the_prefix_wins_over_the_header_and_the_header_over_the_user(bank: Bank) -> None:
+def test_the_prefix_takes_precedence_over_the_header_and_the_header_over_the_user(bank: Bank) -> None:
     a, b = name(), name()
     both = replace(enter(bank, "prefix", a), session=b)
     own = initiate(both)
@@ -84,7 +84,7 @@ def test_the_prefix_wins_over_the_header_and_the_header_over_the_user(bank: Bank
 
 @spec("reading-sessions")
 @spec("reading-path-prefix")
-def test_a_base_path_may_follow_the_session(bank: Bank) -> None:
+def test_a_base_path_can_follow_the_session(bank: Bank) -> None:
     session = name()
     deep = replace(bank, prefix=f"/s/{session}/xs2a/rest", session=None)
 
@@ -97,7 +97,7 @@ def test_a_base_path_may_follow_the_session(bank: Bank) -> None:
 
 @spec("reading-session-links")
 @pytest.mark.parametrize("way", WAYS)
-def test_links(bank: Bank, way: str) -> None:
+def test_links_contain_the_session(bank: Bank, way: str) -> None:
     session = name()
     inside = enter(bank, way, session)
     consent = inside.post("/v1/consents", json=bodies.consent()).json()
@@ -124,7 +124,7 @@ def test_the_default_session_needs_no_name(bank: Bank) -> None:
 
 @spec("reading-session-names")
 @pytest.mark.parametrize("session", ["a", "A.b_c-9", "x" * 64])
-def test_names(bank: Bank, session: str) -> None:
+def test_valid_session_names(bank: Bank, session: str) -> None:
     for way in ("prefix", "header"):
         assert enter(bank, way, session).get(f"/v1/consents/{facts.consent('expired')}/status").status == 200
 
@@ -146,7 +146,7 @@ def test_names(bank: Bank, session: str) -> None:
         ("proxy user", "two words"),
     ],
 )
-def test_malformed_names(bank: Bank, way: str, session: str) -> None:
+def test_invalid_session_names(bank: Bank, way: str, session: str) -> None:
     answer = enter(bank, way, session).get(f"/v1/consents/{facts.consent()}/status")
 
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")

@@ -1,4 +1,4 @@
-"""What the checks of real banks refuse, each in a session that asks for it, and what they say where they only warn."""
+"""The checks of real banks: rejected requests, and warnings."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ def checked(control: Control, *names: str, profile: str = "documented") -> None:
 
 
 def authorised(bank: Bank, control: Control, **changes: Any) -> str:
-    """A consent for an account that is valid; what the test is about is changed."""
+    """Return an authorised consent for an account. `body` overrides its members."""
     body = bodies.consent(facts.untied()[0], **changes)
     created = bank.post("/v1/consents", json=body, headers=a_token(bank)).json()
     control.change("consents", created["consentId"], status="authorised")
@@ -42,18 +42,18 @@ def refusal(answer: Answer) -> tuple[int, str]:
 
 
 @spec("reading-strict-frequency")
-def test_frequency(bank: Bank, control: Control) -> None:
+def test_check_of_the_frequency(bank: Bank, control: Control) -> None:
     checked(control, "frequency")
     consent = authorised(bank, control, frequencyPerDay=1)
     alone = {"PSU-IP-Address": None}
     assert bank.get("/v1/accounts", consent=consent, headers=alone).status == 200
     refused = bank.get("/v1/accounts", consent=consent, headers=alone)
     assert refusal(refused) == (429, "ACCESS_EXCEEDED")
-    assert bank.get("/v1/accounts", consent=consent).status == 200, "the customer is there"
+    assert bank.get("/v1/accounts", consent=consent).status == 200, "the customer is present"
 
 
 @spec("reading-strict-one-off")
-def test_a_one_off_consent_ends_with_its_use(bank: Bank, control: Control) -> None:
+def test_a_one_off_consent_ends_when_it_is_used(bank: Bank, control: Control) -> None:
     checked(control, "one-off")
     consent = authorised(bank, control, recurringIndicator=False)
     assert bank.get("/v1/accounts", consent=consent).status == 200
@@ -63,7 +63,7 @@ def test_a_one_off_consent_ends_with_its_use(bank: Bank, control: Control) -> No
 
 @spec("reading-strict-rights")
 @pytest.mark.parametrize(("right", "other"), [("balances", "transactions"), ("transactions", "balances")])
-def test_rights(bank: Bank, control: Control, right: str, other: str) -> None:
+def test_check_of_rights(bank: Bank, control: Control, right: str, other: str) -> None:
     checked(control, "rights")
     iban = facts.untied()[0]
     consent = authorised(bank, control, access={right: [{"iban": iban}]})
@@ -74,7 +74,7 @@ def test_rights(bank: Bank, control: Control, right: str, other: str) -> None:
 
 
 @spec("reading-strict-rights")
-def test_balances_are_left_out_without_the_right_to_them(bank: Bank, control: Control) -> None:
+def test_balances_are_omitted_without_permission(bank: Bank, control: Control) -> None:
     checked(control, "rights")
     consent = authorised(bank, control, access={"transactions": [{"iban": facts.untied()[0]}]})
     (account,) = bank.get("/v1/accounts", consent=consent, query={"withBalance": "true"}).json()["accounts"]
@@ -82,7 +82,9 @@ def test_balances_are_left_out_without_the_right_to_them(bank: Bank, control: Co
 
 
 @spec("reading-strict-rights")
-def test_consents_for_all_accounts_and_preconfigured_ones_are_for_everything(bank: Bank, control: Control) -> None:
+def test_consents_for_all_accounts_and_preconfigured_consents_give_all_permissions(
+    bank: Bank, control: Control
+) -> None:
     checked(control, "rights")
     everything = bank.post("/v1/consents", json=bodies.consent()).json()["consentId"]
     for consent in (everything, facts.consent()):
@@ -97,14 +99,14 @@ def digest(algorithm: str, body: bytes) -> str:
 
 @spec("reading-strict-digest")
 @pytest.mark.parametrize("algorithm", ["sha-256", "sha-512"])
-def test_digest(bank: Bank, control: Control, algorithm: str) -> None:
+def test_check_of_the_digest(bank: Bank, control: Control, algorithm: str) -> None:
     checked(control, "digest")
     valid = facts.consent()
     body = b'{ "access": {"availableAccounts": "allAccounts"}, "recurringIndicator": true,'
     body += f'"validUntil": "{facts.today(9)}", "frequencyPerDay": 4}}'.encode()
     right, wrong = digest(algorithm, body), digest(algorithm, body + b" ")
     assert bank.post("/v1/consents", content=body, headers={"Digest": right}).status == 200
-    assert bank.post("/v1/consents", content=body).status == 200, "none is asked for"
+    assert bank.post("/v1/consents", content=body).status == 200, "a digest is optional"
     for header in (wrong, f"{right}, {digest('sha-512', b'')}", "MD5=abc", "nonsense", f"{algorithm}=???"):
         refused = bank.post("/v1/consents", content=body, headers={"Digest": header})
         assert refusal(refused) == (400, "FORMAT_ERROR"), header
@@ -119,13 +121,13 @@ type Signed = Callable[..., dict[str, str]]
 
 @pytest.fixture
 def issuer(sandbox: Sandbox) -> Issued:
-    """The test trust service that the sandbox believes."""
+    """The test trust service that the sandbox trusts."""
     return TrustService(Path(sandbox.addresses.ca_file).parent).ca(datetime.now(UTC))
 
 
 @pytest.fixture
 def signed(issuer: Issued) -> Signed:
-    """The headers of a request, signed with the seal of a TPP."""
+    """Return the headers of a request, signed with the seal of a TPP."""
     usual = trusted(issuer)
 
     def headers(body: bytes, **options: Any) -> dict[str, str]:
@@ -138,7 +140,7 @@ def signed(issuer: Issued) -> Signed:
 
 @spec("reading-strict-signature")
 @pytest.mark.parametrize("form", ["signature", "jws"])
-def test_signature(bank: Bank, control: Control, issuer: Issued, signed: Signed, form: str) -> None:
+def test_check_of_the_signature(bank: Bank, control: Control, issuer: Issued, signed: Signed, form: str) -> None:
     checked(control, "signature")
     body = json.dumps(bodies.consent()).encode()
     headers = signed(body, form=form)
@@ -154,7 +156,7 @@ def test_signature(bank: Bank, control: Control, issuer: Issued, signed: Signed,
     ):
         assert refusal(bank.post("/v1/consents", content=body, headers=wrong)) == (401, code)
     assert refusal(bank.post("/v1/consents", content=body)) == (401, "SIGNATURE_MISSING")
-    # Where there is no body, too.
+    # also without a body
     consent = facts.consent()
     status = f"/v1/consents/{consent}/status"
     assert bank.get(status, headers=signed(b"", form=form)).status == 200
@@ -162,7 +164,7 @@ def test_signature(bank: Bank, control: Control, issuer: Issued, signed: Signed,
 
 
 @spec("reading-strict-signature")
-def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control, signed: Signed) -> None:
+def test_the_answer_contains_the_expected_signing_string(bank: Bank, control: Control, signed: Signed) -> None:
     checked(control, "signature")
     body = json.dumps(bodies.consent()).encode()
     headers = signed(body)
@@ -179,14 +181,14 @@ def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control, si
 
 @spec("reading-strict-signature")
 @pytest.mark.parametrize("form", ["signature", "jws"])
-def test_the_journal_says_why_a_signature_is_wrong(bank: Bank, control: Control, signed: Signed, form: str) -> None:
+def test_the_journal_explains_a_wrong_signature(bank: Bank, control: Control, signed: Signed, form: str) -> None:
     checked(control, "signature")
     headers = signed(b"", form=form)
     path = f"/v1/consents/{facts.consent()}/status"
     moved = {**headers, "TPP-Redirect-URI": "https://tpp.example/other"}
     changed = {**headers, "Digest": digest("sha-256", b"{}")}
-    why = "the signature is not that of the signing string", "which is that of the body {}"
-    # Who has looked at one hides nothing of the next.
+    why = "the signature does not match the signing string", "which is the digest of the body {}"
+    # Looking at one answer does not hide the next.
     for wrong, words in ((moved, why[0]), (moved, why[0]), (changed, why[1])):
         bank.get(path, headers=wrong)
         number = control.ask("GET", "journal?status=401").json()["exchanges"][-1]["number"]
@@ -198,7 +200,7 @@ def test_the_journal_says_why_a_signature_is_wrong(bank: Bank, control: Control,
 
 
 @spec("reading-strict-signature")
-def test_the_seal_of_another_tpp(bank: Bank, control: Control, issuer: Issued, signed: Signed) -> None:
+def test_the_seal_of_another_tpp_is_refused(bank: Bank, control: Control, issuer: Issued, signed: Signed) -> None:
     checked(control, "signature")
     known_as(control, organizationIdentifier="PSDAT-FMA-123456")
     token = a_token(bank)
@@ -215,7 +217,7 @@ def sent(token: dict[str, str]) -> dict[str, str]:
 
 
 @spec("reading-strict-signature")
-def test_strict_takes_what_is_not_signed_and_nothing_that_is_signed_wrong(
+def test_strict_accepts_unsigned_requests_and_refuses_wrong_signatures(
     bank: Bank, control: Control, signed: Signed
 ) -> None:
     checked(control, profile="strict")
@@ -231,7 +233,7 @@ def test_strict_takes_what_is_not_signed_and_nothing_that_is_signed_wrong(
 
 
 def a_token(bank: Bank, client: str = "demo-tpp", secret: str = "kletterrose") -> dict[str, str]:
-    """The header of a token that the token endpoint gives."""
+    """Return the header with a token from the token endpoint."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     body = f"grant_type=client_credentials&client_id={client}&client_secret={secret}".encode()
     grant = bank.post("/as/token.oauth2", content=body, headers=form, check=False).json()
@@ -239,14 +241,14 @@ def a_token(bank: Bank, client: str = "demo-tpp", secret: str = "kletterrose") -
 
 
 @spec("reading-strict-token")
-def test_token(bank: Bank, control: Control) -> None:
+def test_check_of_the_token(bank: Bank, control: Control) -> None:
     checked(control, "token")
     consent = facts.consent()
     assert bank.get("/v1/accounts", consent=consent, headers=a_token(bank)).status == 200
     for wrong in (None, "Bearer", "Bearer none-of-ours", "Basic ZGVtbzp4", "Bearer " + "x" * 5000):
         refused = bank.get("/v1/accounts", consent=consent, headers={"Authorization": wrong})
         assert refusal(refused) == (401, "TOKEN_UNKNOWN"), wrong
-    assert refusal(bank.post("/v1/consents", json={})) == (401, "TOKEN_UNKNOWN"), "before anything else is looked at"
+    assert refusal(bank.post("/v1/consents", json={})) == (401, "TOKEN_UNKNOWN"), "the token is checked first"
     assert bank.post("/v1/consents", json=bodies.consent(), headers=a_token(bank)).status == 200
 
 
@@ -261,7 +263,7 @@ def test_a_token_expires_by_the_clock_of_the_session(bank: Bank, control: Contro
 
 
 @spec("reading-strict-token-key")
-def test_a_token_of_a_key_is_good_with_a_new_proof_alone(bank: Bank, control: Control) -> None:
+def test_a_dpop_token_is_valid_only_with_a_new_proof(bank: Bank, control: Control) -> None:
     checked(control, "token")
     own, other = Prover(), Prover()
     kept = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "cnf": {"jkt": own.thumbprint}}
@@ -278,7 +280,7 @@ def test_a_token_of_a_key_is_good_with_a_new_proof_alone(bank: Bank, control: Co
     wrong = [
         (ask(proof), "invalid_dpop_proof", "XS2A935E: the jti of the DPoP proof was used before"),
         (ask(None), "invalid_dpop_proof", "XS2A935E: the header DPoP is missing"),
-        (ask(elsewhere), "invalid_dpop_proof", "XS2A935E: the htu of the DPoP proof is"),
+        (ask(elsewhere), "invalid_dpop_proof", "XS2A935E: the htu of the DPoP proof must be"),
         (ask(of_another), "invalid_token", "XS2A936E: the token is bound to the key with the thumbprint"),
         (ask(None, "Bearer"), "invalid_token", "XS2A936E: the token is bound to a key"),
     ]
@@ -289,7 +291,7 @@ def test_a_token_of_a_key_is_good_with_a_new_proof_alone(bank: Bank, control: Co
 
 
 @spec("reading-strict-new-consent")
-def test_a_consent_that_is_asked_for_is_a_new_one(bank: Bank, control: Control) -> None:
+def test_strict_creates_a_new_consent_for_each_request(bank: Bank, control: Control) -> None:
     checked(control, profile="strict")
     token = a_token(bank)
     created = bank.post("/v1/consents", json=bodies.consent(facts.covered()), headers=token).json()
@@ -298,7 +300,7 @@ def test_a_consent_that_is_asked_for_is_a_new_one(bank: Bank, control: Control) 
 
 
 @spec("reading-strict-profile")
-def test_strict_makes_every_check(bank: Bank, control: Control) -> None:
+def test_strict_includes_every_check(bank: Bank, control: Control) -> None:
     checked(control, profile="strict")
     iban = facts.untied()[0]
     access = {"balances": [{"iban": iban}]}
@@ -316,7 +318,7 @@ def test_strict_makes_every_check(bank: Bank, control: Control) -> None:
 
 
 @spec("reading-strict-warn")
-def test_warnings(bank: Bank, control: Control, warned: Callable[[], Sequence[str]]) -> None:
+def test_warnings_are_returned_in_a_header(bank: Bank, control: Control, warned: Callable[[], Sequence[str]]) -> None:
     checked(control, "warn")
     iban = facts.untied()[0]
     consent = authorised(bank, control, access={"balances": [{"iban": iban}]}, recurringIndicator=False)
@@ -341,7 +343,7 @@ def test_warnings(bank: Bank, control: Control, warned: Callable[[], Sequence[st
 
 
 @spec("reading-strict-warn")
-def test_named_checks_refuse_while_the_others_warn(bank: Bank, control: Control) -> None:
+def test_named_checks_refuse_and_the_others_warn(bank: Bank, control: Control) -> None:
     checked(control, "warn", "rights")
     iban = facts.untied()[0]
     consent = authorised(bank, control, access={"balances": [{"iban": iban}]}, frequencyPerDay=1)
@@ -353,7 +355,7 @@ def test_named_checks_refuse_while_the_others_warn(bank: Bank, control: Control)
 
 
 @spec("reading-strict-documented")
-def test_nothing_of_it_by_default(bank: Bank, control: Control) -> None:
+def test_by_default_no_check_is_made(bank: Bank, control: Control) -> None:
     iban = facts.untied()[0]
     consent = authorised(
         bank, control, access={"balances": [{"iban": iban}]}, frequencyPerDay=1, recurringIndicator=False
@@ -369,7 +371,7 @@ PAYMENTS = "/v1/payments/sepa-credit-transfers"
 
 
 @spec("reading-strict-idempotency")
-def test_with_its_id_a_payment_is_the_same_once_more(bank: Bank, control: Control) -> None:
+def test_repeating_a_payment_with_the_same_request_id_returns_the_same_payment(bank: Bank, control: Control) -> None:
     checked(control, "idempotency")
     id, body = {"X-Request-ID": str(uuid.uuid4())}, bodies.payment("sepa-credit-transfers")
     first, again = (bank.post(PAYMENTS, json=body, headers=id) for _ in range(2))
@@ -384,12 +386,12 @@ def test_with_its_id_a_payment_is_the_same_once_more(bank: Bank, control: Contro
 
 
 def known_as(control: Control, **changes: Any) -> None:
-    """What the bank knows of the client that tokens are given to."""
+    """Return the data of the client that gets tokens."""
     control.ask("PUT", "state/clients/demo-tpp", {"secret": "kletterrose", "name": "Demo TPP", **changes})
 
 
 @spec("reading-strict-redirect")
-def test_redirect_addresses_are_the_tpps_own(bank: Bank, control: Control) -> None:
+def test_redirect_addresses_must_belong_to_the_tpp(bank: Bank, control: Control) -> None:
     checked(control, "redirect")
     known_as(control, redirectUris=["https://tpp.example/back"])
     token = a_token(bank)
@@ -419,7 +421,7 @@ def test_redirect_addresses_are_the_tpps_own(bank: Bank, control: Control) -> No
         ({}, {"PSU-Geo-Location": "Vienna"}, "FORMAT_ERROR"),
     ],
 )
-def test_what_is_said_of_consent_and_customer(
+def test_values_of_the_consent_and_of_psu_headers_are_checked(
     bank: Bank, control: Control, changes: dict[str, Any], headers: dict[str, str], code: str
 ) -> None:
     right = {"PSU-IP-Port": "443", "PSU-Http-Method": "GET", "PSU-Geo-Location": "GEO:52.5;-13.1"}
@@ -432,7 +434,7 @@ def test_what_is_said_of_consent_and_customer(
 
 
 @spec("reading-strict-history")
-def test_older_entries_need_a_fresh_authorisation(bank: Bank, control: Control) -> None:
+def test_older_entries_need_a_recent_authorisation(bank: Bank, control: Control) -> None:
     checked(control, "validity")
     iban = facts.untied()[0]
     body = bodies.consent(iban, validUntil="9999-12-31")
@@ -453,7 +455,7 @@ def test_older_entries_need_a_fresh_authorisation(bank: Bank, control: Control) 
 
 
 @spec("reading-strict-client")
-def test_a_consent_is_unknown_to_another_client(bank: Bank, control: Control) -> None:
+def test_the_consent_of_another_client_is_unknown(bank: Bank, control: Control) -> None:
     checked(control, "token")
     control.ask("PUT", "state/clients/other-tpp", {"secret": "x", "name": "Other TPP"})
     own, other = a_token(bank), a_token(bank, "other-tpp", "x")

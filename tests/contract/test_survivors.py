@@ -1,4 +1,4 @@
-"""What the mutation check (`make mutants`) found that no other test would notice when the dialect changes."""
+"""Mutations of the dialect that no other test notices, found by `make mutants`."""
 
 import asyncio
 import json
@@ -51,8 +51,8 @@ TEXTS = {
     "placeholder": "XS2A916E: authorisation authorization_not_yet_available unknown",
     "wrong password": "XS2A920E: wrong credentials, 2 attempts left",
     "finished authorisation": f"XS2A921E: {UUID} is finalised",
-    "unknown method": "XS2A922E: the customer has no method pigeon",
-    "password by redirect": "XS2A923E: psuData does not go with the redirect approach",
+    "unknown method": "XS2A922E: the customer has no SCA method pigeon",
+    "password by redirect": "XS2A923E: psuData is not allowed with the redirect approach",
     "member of a basket": f"XS2A924E: {UUID} is in a signing basket and is authorised with it",
     "unknown basket": f"XS2A925E: signing basket {UUID} unknown",
     "unknown member": f"XS2A926E: payment or consent {UUID} unknown",
@@ -60,7 +60,7 @@ TEXTS = {
 }
 
 
-def test_what_errors_say(bank: Bank) -> None:
+def test_texts_of_errors(bank: Bank) -> None:
     answers = provoke(bank)
 
     for kind, text in TEXTS.items():
@@ -69,18 +69,18 @@ def test_what_errors_say(bank: Bank) -> None:
 
 
 @pytest.mark.parametrize("part", ["", "/balances", "/transactions?bookingStatus=booked", "/transactions/A-0001"])
-def test_what_a_missing_consent_id_is_answered(bank: Bank, part: str) -> None:
+def test_error_for_a_missing_consent_id(bank: Bank, part: str) -> None:
     answer = bank.get(f"/v1/accounts/{facts.covered()}{part}")
 
     says(answer, 400, "FORMAT_ERROR", "XS2A901E: the header Consent-ID is missing")
-    assert answer.headers["X-Sandbox-Source"] == "sandbox", "the interface asks for it, not a handler"
+    assert answer.headers["X-Sandbox-Source"] == "sandbox", "the interface requires it, not a handler"
 
 
 # The placeholder
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_the_placeholder_is_an_authorisation_that_is_not_there(bank: Bank, method: str) -> None:
+def test_the_placeholder_is_an_unknown_authorisation(bank: Bank, method: str) -> None:
     payment = f"/v1/{bodies.SEPA}/{uuid.uuid4()}/authorisations"
     body: dict[str, Any] = {"json": {}} if method == "PUT" else {}
 
@@ -90,10 +90,10 @@ def test_the_placeholder_is_an_authorisation_that_is_not_there(bank: Bank, metho
     text = "XS2A916E: authorisation authorization_not_yet_available unknown"
     assert answer.error["text"] == f"{{sensitive}} {text}"
     other = bank.request(method, f"{payment}/1", **body)
-    assert "XS2A914E" in other.error["text"], "elsewhere the payment is looked for first"
+    assert "XS2A914E" in other.error["text"], "for other ids the payment is looked up first"
 
 
-# Errors that no request alone can bring about
+# Errors that a single request cannot cause
 
 
 class Away(MemoryStore):
@@ -103,7 +103,7 @@ class Away(MemoryStore):
 
 @pytest.fixture
 def cases(tmp_path: Path) -> Callable[[str], Engine]:
-    """An engine with rules of the test's own."""
+    """Return an engine with additional rules."""
 
     def make(rules: str) -> Engine:
         file = tmp_path / "case.yaml"
@@ -134,7 +134,7 @@ def says(answer: Answer, status: int, code: str, text: str) -> None:
 STATUS = f"/v1/consents/{facts.consent()}/status"
 
 
-def test_a_state_that_is_away(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_if_the_state_is_unavailable(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "_SECONDS", 0.0)
     engine.use(store=Away())
 
@@ -142,7 +142,7 @@ def test_a_state_that_is_away(engine: Engine, monkeypatch: pytest.MonkeyPatch) -
     says(ask(engine, STATUS), 503, "SERVICE_UNAVAILABLE", text)
 
 
-def test_a_handler_that_breaks(
+def test_error_if_a_handler_fails(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def breaks(_: object) -> Any:
@@ -155,11 +155,11 @@ def test_a_handler_that_breaks(
     with caplog.at_level(logging.CRITICAL):
         answer = ask(engine, STATUS)
 
-    text = "XS2A990E: the sandbox failed on this request, its log says why"
+    text = "XS2A990E: the sandbox failed on this request; see its log"
     says(answer, 500, "INTERNAL_SERVER_ERROR", text)
 
 
-def test_a_sequence_that_is_over(cases: Callable[[str], Engine]) -> None:
+def test_error_if_a_sequence_is_exhausted(cases: Callable[[str], Engine]) -> None:
     rule = "- {id: once, match: {path: /v1/once}, sequence: [{status: 204}], on_exhausted: fail}\n"
     engine = cases(rule)
 
@@ -169,7 +169,7 @@ def test_a_sequence_that_is_over(cases: Callable[[str], Engine]) -> None:
 
 
 OF_NO_HANDLER = {
-    "timeout": (504, "INTERNAL_SERVER_ERROR", "XS2A991E: the sandbox had no answer in time"),
+    "timeout": (504, "INTERNAL_SERVER_ERROR", "XS2A991E: the sandbox did not answer in time"),
     "bank-not-configured": (
         502,
         "SERVICE_UNAVAILABLE",
@@ -177,7 +177,7 @@ OF_NO_HANDLER = {
     ),
     "bank-unreachable": (502, "SERVICE_UNAVAILABLE", "XS2A981E: the bank B cannot be reached: R"),
     "bank-late": (504, "SERVICE_UNAVAILABLE", "XS2A982E: the bank B is too slow: R"),
-    "bank-garbled": (502, "SERVICE_UNAVAILABLE", "XS2A983E: the bank B answers what is no valid HTTP: R"),
+    "bank-garbled": (502, "SERVICE_UNAVAILABLE", "XS2A983E: the answer of the bank B is not valid HTTP: R"),
     "bank-loop": (508, "SERVICE_UNAVAILABLE", "XS2A984E: the bank B leads back to this sandbox"),
     "bank-private": (
         502,
@@ -187,10 +187,10 @@ OF_NO_HANDLER = {
     "recording-failed": (
         503,
         "SERVICE_UNAVAILABLE",
-        "XS2A986E: nothing goes to the bank while it cannot be recorded: R",
+        "XS2A986E: requests are not sent to the bank until they can be recorded: R",
     ),
 }
-"""Doors say the first in their own words; the others need a bank, which there is none in here."""
+"""The doors send the first errors themselves. The others need a bank, which does not exist here."""
 
 
 @pytest.mark.parametrize("name", OF_NO_HANDLER)
@@ -239,7 +239,7 @@ OF_CHECKS = {
     "format-not-offered": (406, "REQUESTED_FORMATS_INVALID", "XS2A929E: only F are offered"),
     "access-not-offered": (400, "PARAMETER_NOT_SUPPORTED", "XS2A928E: consents with K are not offered"),
 }
-"""What a sandbox says that was asked to check more, or to offer less, than the documented bank."""
+"""Errors of a sandbox that is configured to check more, or to offer less, than documented."""
 
 HEADERS_OF_CHECKS = {
     "access-exceeded": ("Retry-After", "90"),
@@ -268,11 +268,11 @@ def test_errors_of_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name:
 
 
 @pytest.mark.parametrize(("name", "response"), [("timeout", door.LATE), ("internal", door.FAILED)])
-def test_doors_say_errors_as_the_dialect_does(
+def test_errors_of_doors_have_the_texts_of_the_dialect(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, name: str, response: Response
 ) -> None:
     def raises(_: object) -> Any:
-        raise BankError(name, reason="the sandbox failed on this request, its log says why")
+        raise BankError(name, reason="the sandbox failed on this request; see its log")
 
     monkeypatch.setitem(
         collect_handlers(), "consents.status", replace(collect_handlers()["consents.status"], run=raises)
@@ -282,11 +282,11 @@ def test_doors_say_errors_as_the_dialect_does(
     assert (answer.status, answer.json()) == (response.status, json.loads(response.body))
 
 
-# States that no payment of the test data is in
+# States that no payment in the test data has
 
 
 @pytest.mark.parametrize(("state", "status", "then"), [("PDNG", 202, "PDNG"), ("ACTC", 202, "ACTC")])
-def test_cancelling_in_every_state(cases: Callable[[str], Engine], state: str, status: int, then: str) -> None:
+def test_cancellation_in_every_state(cases: Callable[[str], Engine], state: str, status: int, then: str) -> None:
     id, payment = facts.payments("PDNG")[0]
     path = f"/v1/{payment['service']}/{payment['product']}/{id}"
     effect = f"{{set: \"state.payments['{id}'].status\", to: {state}}}"
@@ -299,11 +299,11 @@ def test_cancelling_in_every_state(cases: Callable[[str], Engine], state: str, s
     assert ask(engine, f"{path}/status").json()["transactionStatus"] == then
 
 
-# What the dialect says about its own answers
+# Schemas that the dialect names for its answers
 
 
 def shapes(sandbox: Sandbox) -> Mapping[tuple[str, str], str]:
-    """The schema that an operation's answer has, by its id and status, as the engine has read it."""
+    """Return the schema of an operation's answer by id and status, as loaded by the engine."""
     found = {}
     for operation in sandbox.engine.interface.operations.values():
         for status, name in (operation.behaviour.answers or {}).items():
@@ -312,7 +312,7 @@ def shapes(sandbox: Sandbox) -> Mapping[tuple[str, str], str]:
 
 
 def test_operations_name_the_schema_of_their_answer(bank: Bank, sandbox: Sandbox) -> None:
-    """Also where nothing is filled with null, so that the name has no effect on the answer."""
+    """This includes answers in which nothing is filled with null, where the name has no effect."""
     pending = f"/v1/{facts.payments('PDNG')[0][1]['service']}/{facts.payments('PDNG')[0][1]['product']}"
     answers = {
         ("consent-status", "200"): bank.get(STATUS),
@@ -341,7 +341,7 @@ def test_errors_name_their_schema(bank: Bank, sandbox: Sandbox) -> None:
     assert [error.message for error in validator(name).iter_errors(error.json())] == []
 
 
-def test_who_speaks_another_dialect_than_was_recorded_says_what_was_not(engine: Engine) -> None:
+def test_an_operation_that_was_not_recorded_is_reported_as_such(engine: Engine) -> None:
     bank = engine.banks.default
     bank.interface = replace(bank.interface, silent=frozenset(bank.interface.operations))
     answer = ask(engine, "/v1/accounts")

@@ -1,4 +1,4 @@
-"""What becomes of consents as time goes by. Only the engine in process has a clock that a test can move."""
+"""Consents over time. Tests can move the clock only of the engine in process."""
 
 import uuid
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def bank(senders: dict[str, Send], sandbox: Sandbox) -> Bank:
 
 @pytest.fixture
 def wait(bank: Bank, sandbox: Sandbox) -> Callable[[int], None]:
-    """Lets days go by in the test's session; its history stays where it is."""
+    """Let days pass in the test's session. Its test data keep their dates."""
 
     def days(count: int) -> None:
         assert bank.session
@@ -37,7 +37,7 @@ def wait(bank: Bank, sandbox: Sandbox) -> Callable[[int], None]:
 @spec("reading-consent-lapses")
 @pytest.mark.parametrize("ibans", [[], facts.untied()[:1]], ids=["valid", "received"])
 def test_a_consent_ends_after_its_last_day(bank: Bank, wait: Callable[[int], None], ibans: list[str]) -> None:
-    # Else an authorisation begins with the consent, and nobody finishing it within a day refuses the consent.
+    # Otherwise the consent starts an implicit authorisation, which rejects the consent when it expires after a day.
     apart = {"TPP-Explicit-Authorisation-Preferred": "true"}
     body = bodies.consent(*ibans, validUntil=facts.today(2))
     made = bank.post("/v1/consents", json=body, headers=apart).json()
@@ -54,7 +54,7 @@ def test_a_consent_ends_after_its_last_day(bank: Bank, wait: Callable[[int], Non
 
 
 @spec("2.1-valid-status")
-def test_only_delete_ends_the_preconfigured_valid_consents(bank: Bank, wait: Callable[[int], None]) -> None:
+def test_only_delete_ends_preconfigured_valid_consents(bank: Bank, wait: Callable[[int], None]) -> None:
     for psu in ("anna", "lukas", "zuzana"):
         resources.sign(bank, resources.consent(bank, psu, recurringIndicator=True), psu)
     wait(400)
@@ -69,7 +69,7 @@ def test_only_delete_ends_the_preconfigured_valid_consents(bank: Bank, wait: Cal
 
 
 @spec("2.1-valid-status")
-def test_a_preconfigured_consent_that_an_older_version_ended(bank: Bank, sandbox: Sandbox) -> None:
+def test_a_preconfigured_consent_that_an_older_version_ended_is_valid_again(bank: Bank, sandbox: Sandbox) -> None:
     iban, consent_id = next(iter(facts.tied().items()))
     bank.get("/v1/accounts/", consent=consent_id)
     old = {name: value for name, value in facts.testdata()["consents"][consent_id].items() if name != "permanent"}
@@ -91,7 +91,7 @@ def _is_valid(bank: Bank, iban: str, consent_id: str) -> None:
 
 
 @spec("reading-consent-lapses")
-def test_history_does_not_move(bank: Bank, wait: Callable[[int], None]) -> None:
+def test_dates_of_the_test_data_do_not_move(bank: Bank, wait: Callable[[int], None]) -> None:
     path = f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=booked"
     before = bank.get(path, consent=facts.consent()).json()
 

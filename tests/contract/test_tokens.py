@@ -49,7 +49,7 @@ def test_a_client_gets_a_token(bank: Bank, prefix: str) -> None:
     assert re.fullmatch("[A-Za-z0-9_-]{43}", body["access_token"])
 
 
-def test_the_session_may_stand_in_the_path(bank: Bank) -> None:
+def test_the_path_can_contain_the_session(bank: Bank) -> None:
     assert token(bank, f"/s/{bank.session}/as/token.oauth2").status == 200
 
 
@@ -57,7 +57,7 @@ REFUSED = {
     "no form": (400, "invalid_request", f"Content-Type must be {FORM}"),
     "no grant": (400, "invalid_request", "grant_type is required"),
     "another grant": (400, "unsupported_grant_type", "the only grant_type is client_credentials"),
-    "wrong secret": (401, "invalid_client", "the client is unknown, or its secret is another"),
+    "wrong secret": (401, "invalid_client", "the client is unknown, or its secret is wrong"),
 }
 
 
@@ -75,7 +75,7 @@ def refuse(bank: Bank, kind: str) -> Answer:
 
 @spec("reading-tokens")
 @pytest.mark.parametrize("kind", REFUSED)
-def test_whoever_asks_wrongly_gets_none_and_is_told_why(bank: Bank, kind: str) -> None:
+def test_an_invalid_request_gets_no_token_but_an_error_description(bank: Bank, kind: str) -> None:
     status, error, description = REFUSED[kind]
     answer = refuse(bank, kind)
     assert (answer.status, answer.json()) == (status, {"error": error, "error_description": description})
@@ -90,7 +90,7 @@ def test_the_endpoint_names_the_schema_of_its_answers(bank: Bank, sandbox: Sandb
         assert [error.message for error in validator(name).iter_errors(answer.json())] == [], name
 
 
-def test_a_token_that_is_bound_to_a_key_needs_a_proof(bank: Bank, control: Control) -> None:
+def test_a_key_bound_token_needs_a_proof(bank: Bank, control: Control) -> None:
     bound = {"match": {"operation": "token"}, "handler": "token.issue", "with": {"expires_in": 60, "dpop_bound": True}}
     control.ask("POST", "rules", {"rules": [{"id": "bound", **bound}]})
     here = place(bank, "/as/token.oauth2")
@@ -100,8 +100,8 @@ def test_a_token_that_is_bound_to_a_key_needs_a_proof(bank: Bank, control: Contr
         "DPoP",
         60,
     )
-    missing = "the header DPoP is missing; it must have one proof, made for this request (RFC 9449)"
-    another = "the htm of the DPoP proof is 'GET', the request is a POST"
+    missing = "the header DPoP is missing; it must contain one proof, made for this request (RFC 9449)"
+    another = "the htm of the DPoP proof must be POST, not 'GET'"
     for proof, words in ((None, missing), (Prover().proof("GET", here), another)):
         refused = token(bank, proof=proof, check=False)
         assert refused.status == 400

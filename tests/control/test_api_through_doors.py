@@ -1,4 +1,4 @@
-"""The control interface over real sockets: who gets in, and who must not."""
+"""The control interface over real sockets: which requests it accepts and which it refuses."""
 
 import asyncio
 from collections.abc import Iterator
@@ -80,12 +80,12 @@ def error(response: httpx.Response) -> Any:
     return response.json()["error"]
 
 
-def test_serve_makes_a_token_for_its_owner_only(confdir: Path, token: str) -> None:
+def test_serve_creates_a_token_readable_only_by_its_owner(confdir: Path, token: str) -> None:
     assert len(token) >= 40
     assert (confdir / FILE).stat().st_mode & 0o777 == 0o600
 
 
-def test_with_the_token(admin: httpx.Client) -> None:
+def test_the_token_gives_access(admin: httpx.Client) -> None:
     response = admin.get("/_sandbox/state")
 
     assert response.status_code == 200
@@ -95,7 +95,7 @@ def test_with_the_token(admin: httpx.Client) -> None:
 
 @pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}])
 @pytest.mark.parametrize("path", ["state", "clock", "sessions", "sca/x"])
-def test_without_it(addresses: Addresses, sent: dict[str, str], path: str) -> None:
+def test_access_without_the_token_is_refused(addresses: Addresses, sent: dict[str, str], path: str) -> None:
     response = httpx.get(f"{addresses.direct}/_sandbox/{path}", headers=sent, trust_env=False)
 
     assert (response.status_code, error(response)[:5]) == (401, "token")
@@ -103,19 +103,19 @@ def test_without_it(addresses: Addresses, sent: dict[str, str], path: str) -> No
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
-def test_a_page_of_another_site(admin: httpx.Client, headers: dict[str, str]) -> None:
+def test_a_page_of_another_site_is_refused(admin: httpx.Client, headers: dict[str, str]) -> None:
     response = admin.post("/_sandbox/reset", json={"all": True}, headers=headers)
 
     assert (response.status_code, error(response)) == (403, "origin-refused")
 
 
-def test_a_page_of_its_own(admin: httpx.Client, addresses: Addresses) -> None:
+def test_a_page_of_the_sandbox_has_access(admin: httpx.Client, addresses: Addresses) -> None:
     headers = {"Origin": addresses.direct, "Sec-Fetch-Site": "same-origin"}
 
     assert admin.get("/_sandbox/clock", headers=headers).status_code == 200
 
 
-def test_a_name_that_was_made_to_point_here(admin: httpx.Client, addresses: Addresses) -> None:
+def test_a_foreign_name_that_resolves_to_the_sandbox_is_refused(admin: httpx.Client, addresses: Addresses) -> None:
     port = httpx.URL(addresses.direct).port
 
     response = admin.get("/_sandbox/state", headers={"Host": f"evil.example:{port}"})
@@ -123,7 +123,7 @@ def test_a_name_that_was_made_to_point_here(admin: httpx.Client, addresses: Addr
     assert (response.status_code, error(response)) == (403, "host-refused")
 
 
-def test_no_host_at_all(addresses: Addresses, token: str) -> None:
+def test_a_request_without_a_host_is_refused(addresses: Addresses, token: str) -> None:
     head = f"GET /_sandbox/state HTTP/1.0\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
 
     answered = talk(httpx.URL(addresses.direct).port or 0, head)
@@ -131,7 +131,7 @@ def test_no_host_at_all(addresses: Addresses, token: str) -> None:
     assert answered.startswith(b"HTTP/1.1 403")
 
 
-def test_a_browsers_question_is_not_answered_with_permission(addresses: Addresses) -> None:
+def test_a_cors_preflight_gets_no_permission(addresses: Addresses) -> None:
     question = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
 
     for origin in ("https://evil.example", "null", "http://localhost:3000"):
@@ -144,7 +144,7 @@ def test_a_browsers_question_is_not_answered_with_permission(addresses: Addresse
 @pytest.mark.parametrize(
     "path", ["/_sandbox/state", "/_sandbox/clock", "/s/ci/_sandbox/sessions", "/x/../_sandbox/state"]
 )
-def test_never_through_the_proxy(addresses: Addresses, token: str, path: str) -> None:
+def test_the_proxy_does_not_reach_the_control_interface(addresses: Addresses, token: str, path: str) -> None:
     own = addresses.direct
     headers = {"Authorization": f"Bearer {token}"}
 
@@ -154,7 +154,7 @@ def test_never_through_the_proxy(addresses: Addresses, token: str, path: str) ->
             assert (response.status_code, "tppMessages" in response.json()) == (404, True), base
 
 
-def test_never_through_the_tls_door(addresses: Addresses, token: str) -> None:
+def test_the_tls_door_does_not_reach_the_control_interface(addresses: Addresses, token: str) -> None:
     headers = {"Authorization": f"Bearer {token}"}
 
     response = httpx.get(
@@ -165,11 +165,11 @@ def test_never_through_the_tls_door(addresses: Addresses, token: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["health", "ready", "ca.pem"])
-def test_the_open_pages(addresses: Addresses, path: str) -> None:
+def test_the_open_pages_need_no_token(addresses: Addresses, path: str) -> None:
     assert httpx.get(f"{addresses.direct}/_sandbox/{path}", trust_env=False).status_code == 200
 
 
-def test_a_reset_brings_a_deleted_consent_back(admin: httpx.Client, consent: str) -> None:
+def test_a_reset_restores_a_deleted_consent(admin: httpx.Client, consent: str) -> None:
     def status(session: str) -> int:
         headers = {**REQUEST, "X-Sandbox-Session": session}
         return admin.get(f"/v1/consents/{consent}/status", headers=headers).status_code

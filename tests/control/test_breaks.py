@@ -1,4 +1,4 @@
-"""Breakpoints as the control interface takes, lists and forgets them."""
+"""Breakpoints in the control interface: add, list and delete."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 from tests.support.admin import Admin, governed, refused
 from tests.support.engine_client import Client
 from xs2a_sandbox.control.breaks import MOST, read_edits
+from xs2a_sandbox.engine.stack import Parts
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http.edits import Edits
 from xs2a_sandbox.state import RemoteStore
@@ -17,7 +18,7 @@ def admin() -> Admin:
     return Admin(Client(governed()))
 
 
-def test_they_are_added_listed_and_forgotten(admin: Admin) -> None:
+def test_breakpoints_are_added_listed_and_deleted(admin: Admin) -> None:
     assert admin.get("breaks") == {"breaks": []}
     added = admin.ask("POST", "breaks", {"operation": "consent-*"})
     admin.ask("POST", "breaks", {"does": "create payment", "on": "response", "next": 3, "timeout": "2m"})
@@ -31,7 +32,7 @@ def test_they_are_added_listed_and_forgotten(admin: Admin) -> None:
     assert admin.get("held") == {"held": []}
 
 
-def test_they_stay_when_the_clock_is_set(admin: Admin) -> None:
+def test_breakpoints_stay_when_the_clock_is_set(admin: Admin) -> None:
     admin.ask("POST", "breaks", {"method": "GET"})
     admin.ask("POST", "clock", {"move": "1d"})
     assert len(admin.get("breaks")["breaks"]) == 1
@@ -39,40 +40,43 @@ def test_they_stay_when_the_clock_is_set(admin: Admin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reason"),
     [
-        ({"operation": "consent-staus"}, "no operation 'consent-staus'; did you mean consent-status?"),
+        ({"operation": "consent-staus"}, "unknown operation 'consent-staus'; did you mean consent-status?"),
         ({"does": "fly"}, "does: "),
-        ({"method": "get"}, "there is no method 'get'"),
+        ({"method": "get"}, "unknown method 'get'"),
         ({"on": "both"}, "on must be request or response"),
         ({"next": 0}, "next must be a whole number from 1 to"),
         ({"next": True}, "next must be a whole number from 1 to"),
-        ({"timeout": "301s"}, "timeout: 301s is too long: 300s is the longest"),
-        ({"timeout": "1h"}, "timeout: '1h' is no duration"),
-        ({"timeout": 30}, "timeout: '' is no duration"),
+        ({"timeout": "301s"}, "timeout: 301s is too long: the maximum is 300s"),
+        ({"timeout": "1h"}, "timeout: '1h' is not a duration"),
+        ({"timeout": 30}, "timeout: '' is not a duration"),
         ({"timeout": "0s"}, "timeout must be longer than 0s"),
-        ({"every": 3}, "the body has a member 'every'; known here: "),
+        ({"every": 3}, "the body has a member 'every'; allowed: "),
     ],
 )
-def test_what_cannot_be_is_told(admin: Admin, body: Any, told: str) -> None:
-    assert told in refused(admin.ask("POST", "breaks", body), 400, "body-invalid")
+def test_an_invalid_breakpoint_is_refused_with_the_reason(admin: Admin, body: Any, reason: str) -> None:
+    assert reason in refused(admin.ask("POST", "breaks", body), 400, "body-invalid")
     assert admin.get("breaks") == {"breaks": []}
 
 
-def test_one_that_is_not_there(admin: Admin) -> None:
+def test_an_unknown_breakpoint_or_held_message_is_not_found(admin: Admin) -> None:
     assert "has no breakpoint break-9" in refused(admin.ask("DELETE", "breaks/break-9"), 404, "break-unknown")
     text = refused(admin.ask("POST", "held/held-9", {"continue": True}), 404, "held-unknown")
     assert text.startswith("nothing with the id held-9 is held")
 
 
-def test_there_is_an_end_to_them(admin: Admin) -> None:
+def test_the_number_of_breakpoints_is_limited(admin: Admin) -> None:
     for _ in range(MOST):
         assert admin.ask("POST", "breaks", {}).status == 201
     refused(admin.ask("POST", "breaks", {}), 409, "too-many-breaks")
 
 
-def test_sandboxes_that_share_state_in_redis_have_none(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sandboxes_that_share_state_in_redis_have_no_breakpoints_for_a_real_bank(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("xs2a_sandbox.control.api.RemoteStore", (RemoteStore, type(admin.client.engine.store)))
+    monkeypatch.setattr(Parts, "may_be_personal", True)
     text = refused(admin.ask("POST", "breaks", {}), 409, "breaks-not-shared")
     assert "--state" in text
 
@@ -95,21 +99,21 @@ def test_edits_are_read(body: Any, edits: Edits) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reason"),
     [
-        ({}, "say one of"),
-        ({"continue": True, "drop": True}, "say one of"),
-        ({"drop": True, "status": 503}, "say one of"),
+        ({}, "send {"),
+        ({"continue": True, "drop": True}, "send {"),
+        ({"drop": True, "status": 503}, "send {"),
         ({"continue": False}, "continue must be true"),
         ({"status": "503"}, "status must be a number from 200 to 599"),
         ({"status": 600}, "status must be a number from 200 to 599"),
         ({"headers": []}, "headers must be an object, not a list"),
         ({"headers": {"a b": "1"}}, "'a b' is not a header name"),
-        ({"headers": {"A": 1}}, "the header A must be a text of one line"),
-        ({"headers": {"A": "1\r\nB: 2"}}, "the header A must be a text of one line"),
+        ({"headers": {"A": 1}}, "the header A must be a string without line breaks"),
+        ({"headers": {"A": "1\r\nB: 2"}}, "the header A must be a string without line breaks"),
         ({"headers": {"Content-Length": "1"}}, "the header Content-Length cannot be edited"),
     ],
 )
-def test_edits_that_cannot_be_are_told(body: Any, told: str) -> None:
-    with pytest.raises(Refused, match=told):
+def test_invalid_edits_are_refused_with_the_reason(body: Any, reason: str) -> None:
+    with pytest.raises(Refused, match=reason):
         read_edits(body)

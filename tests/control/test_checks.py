@@ -17,7 +17,7 @@ AUTH = {"Authorization": "Bearer t"}
 BY_DEFAULT = {"profile": "documented", "refusing": [], "warning": []}
 
 
-def test_a_session_has_its_own_whatever_the_settings_say() -> None:
+def test_checks_of_a_session_override_the_settings() -> None:
     one = client(profile="strict")
     everything = {"profile": "strict", "refusing": sorted(CHECK_NAMES), "warning": []}
     assert one.get("/_sandbox/checks", headers=AUTH).json() == everything
@@ -28,7 +28,7 @@ def test_a_session_has_its_own_whatever_the_settings_say() -> None:
     assert one.named("other").get("/_sandbox/checks", headers=AUTH).json() == everything
 
 
-def test_the_clock_and_the_checks_leave_each_other_alone() -> None:
+def test_the_clock_and_the_checks_are_independent() -> None:
     one = client()
     one.request("PUT", "/_sandbox/checks", headers=AUTH, json={"profile": "strict"})
     moved = one.post("/_sandbox/clock", headers=AUTH, json={"move": "1d"}).json()
@@ -37,7 +37,7 @@ def test_the_clock_and_the_checks_leave_each_other_alone() -> None:
     assert one.get("/_sandbox/clock", headers=AUTH).json()["shift"] == moved["shift"] == 86400
 
 
-def test_a_reset_forgets_them() -> None:
+def test_a_reset_restores_the_default_checks() -> None:
     one = client()
     one.request("PUT", "/_sandbox/checks", headers=AUTH, json={"profile": "strict"})
     one.post("/_sandbox/reset", headers=AUTH)
@@ -54,10 +54,10 @@ def test_a_reset_forgets_them() -> None:
         ({"checks": 7}, "checks must be"),
         ({"checks": [None]}, "checks must be"),
         ({"check": ["rights"]}, "member 'check'"),
-        ({"profile": "strict", "checks": ["warn"]}, "strict refuses all"),
+        ({"profile": "strict", "checks": ["warn"]}, "strict already refuses everything"),
     ],
 )
-def test_what_is_none(body: object, text: str) -> None:
+def test_invalid_checks_are_refused(body: object, text: str) -> None:
     one = client()
     answer = one.request("PUT", "/_sandbox/checks", headers=AUTH, json=body)
     assert (answer.status, answer.json()["error"]) == (400, "body-invalid")

@@ -1,4 +1,4 @@
-"""A running sandbox, asked from another process."""
+"""The client of a running sandbox in another process."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ from xs2a_sandbox.http import Request, Response
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[Settings]:
-    """Of a sandbox that runs."""
+    """Yield the settings of a running sandbox."""
     engine = an_engine()
     engine.use(admin_token=ensure_token(tmp_path))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
@@ -39,7 +39,7 @@ def mistake(settings: Settings, *path: str, session: str | None = None) -> str:
     return str(caught.value)
 
 
-def test_it_answers_in_json(settings: Settings) -> None:
+def test_the_client_returns_json(settings: Settings) -> None:
     client = Client.of(settings)
 
     assert client.get("state", "nothing") == {}
@@ -48,15 +48,15 @@ def test_it_answers_in_json(settings: Settings) -> None:
     assert client.ask("DELETE", ("state", "notes", "a/b ?#ü")) is None
 
 
-def test_a_session_is_named(settings: Settings) -> None:
+def test_a_session_can_be_named(settings: Settings) -> None:
     Client.of(settings, "ci").ask("PUT", ("state", "notes", "n"), {})
 
     assert Client.of(settings, "ci").get("state", "notes") == {"n": {}}
     assert Client.of(settings).get("state", "notes") == {}
 
 
-def test_its_errors_are_the_users_mistakes(settings: Settings) -> None:
-    assert mistake(settings, "state", "a", "b") == "the session default has no b in a"
+def test_errors_are_raised_as_user_mistakes(settings: Settings) -> None:
+    assert mistake(settings, "state", "a", "b") == "no document b in a of session default"
     assert mistake(settings, session="a b") == (
         "XS2A907E: the session a b must be 1 to 64 of the characters A-Z a-z 0-9 . _ -"
     )
@@ -68,7 +68,7 @@ def unused() -> int:
     return port
 
 
-def test_nothing_listens(tmp_path: Path) -> None:
+def test_a_closed_port_is_a_mistake(tmp_path: Path) -> None:
     port = unused()
 
     text = mistake(Settings(port=port, confdir=tmp_path))
@@ -77,16 +77,16 @@ def test_nothing_listens(tmp_path: Path) -> None:
     assert "Start it with `xs2a-sandbox serve`" in text
 
 
-def test_a_host_that_is_not_known(tmp_path: Path) -> None:
+def test_an_unknown_host_is_a_mistake(tmp_path: Path) -> None:
     settings = Settings(host="no-such-host.invalid", confdir=tmp_path)
     assert "no sandbox answers at http://no-such-host.invalid:8081" in mistake(settings)
 
 
-def test_port_0(tmp_path: Path) -> None:
-    assert "name the port that it printed as base URL" in mistake(Settings(port=0, confdir=tmp_path))
+def test_port_0_is_a_mistake(tmp_path: Path) -> None:
+    assert "use the one in its base URL" in mistake(Settings(port=0, confdir=tmp_path))
 
 
-def test_without_a_token(settings: Settings) -> None:
+def test_a_missing_token_is_a_mistake(settings: Settings) -> None:
     file = settings.confdir / FILE
     file.unlink()
 
@@ -96,7 +96,7 @@ def test_without_a_token(settings: Settings) -> None:
     assert "--confdir" in text
 
 
-def test_with_the_token_of_another(settings: Settings, tmp_path: Path) -> None:
+def test_the_token_of_another_sandbox_is_a_mistake(settings: Settings, tmp_path: Path) -> None:
     ensure_token(tmp_path / "other")
 
     text = mistake(Settings(port=settings.port, confdir=tmp_path / "other"))
@@ -105,10 +105,10 @@ def test_with_the_token_of_another(settings: Settings, tmp_path: Path) -> None:
     assert "--confdir" in text
 
 
-def test_a_token_file_that_holds_something_else(settings: Settings) -> None:
+def test_an_invalid_token_file_is_a_mistake(settings: Settings) -> None:
     (settings.confdir / FILE).write_text("")
 
-    assert "holds no admin token. Remove it" in mistake(settings)
+    assert "contains no valid admin token. Remove it" in mistake(settings)
 
 
 async def _hello(request: Request) -> Response:
@@ -120,11 +120,11 @@ async def _not_found(request: Request) -> Response:
 
 
 @pytest.mark.parametrize("answer", [_hello, _not_found])
-def test_another_web_server(tmp_path: Path, answer: Any) -> None:
+def test_another_web_server_is_a_mistake(tmp_path: Path, answer: Any) -> None:
     with opened(lambda: direct_door(answer)) as (door, _):
         text = mistake(Settings(port=door.port, confdir=tmp_path))
 
-    assert f"the server at http://127.0.0.1:{door.port} is not the base URL of a sandbox" in text
+    assert f"the server at http://127.0.0.1:{door.port} is not a sandbox; give the base URL" in text
 
 
 @contextmanager
@@ -142,12 +142,12 @@ def gibberish() -> Iterator[int]:
         thread.join()
 
 
-def test_no_web_server(tmp_path: Path) -> None:
+def test_a_server_without_http_is_a_mistake(tmp_path: Path) -> None:
     with gibberish() as port:
-        assert "is not the base URL of a sandbox" in mistake(Settings(port=port, confdir=tmp_path))
+        assert "is not a sandbox; give the base URL" in mistake(Settings(port=port, confdir=tmp_path))
 
 
-def test_each_route_has_a_method_that_asks_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_route_has_a_method_that_calls_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[tuple[str, tuple[str, ...]]] = []
     monkeypatch.setattr(Client, "ask", lambda self, method, path, *more, **query: requests.append((method, path)))
     client = Client.of(settings)
@@ -161,7 +161,7 @@ def test_each_route_has_a_method_that_asks_it(settings: Settings, monkeypatch: p
         assert (verb, route.names(path)) == (route.method, ("x",) * route.path.count("{"))
 
 
-def test_its_methods_do_what_they_are_called(settings: Settings) -> None:
+def test_the_methods_do_what_their_names_say(settings: Settings) -> None:
     client = Client.of(settings, "ci")
 
     assert client.put_document("notes", "n", {"colour": "blue"}) == client.document("notes", "n")
@@ -186,7 +186,7 @@ def test_its_methods_do_what_they_are_called(settings: Settings) -> None:
         client.assert_journal({"path": "/v1/accounts"})
 
 
-def test_a_token_of_ones_own(settings: Settings, tmp_path: Path) -> None:
+def test_a_client_uses_the_token_that_it_is_given(settings: Settings, tmp_path: Path) -> None:
     token, elsewhere = ensure_token(tmp_path), tmp_path / "nothing-here"
     url = f"http://127.0.0.1:{settings.port}"
 
@@ -196,13 +196,13 @@ def test_a_token_of_ones_own(settings: Settings, tmp_path: Path) -> None:
     assert token not in repr(Client(url, token=token))
 
 
-def test_a_url_names_a_session_too(settings: Settings) -> None:
+def test_a_url_can_name_a_session(settings: Settings) -> None:
     Client(f"http://127.0.0.1:{settings.port}/s/ci", confdir=settings.confdir).put_document("notes", "n", {})
 
     assert Client.of(settings, "ci").collection("notes") == {"n": {}}
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8081", "ftp://bank.example", "http://", "http://localhost:port"])
-def test_what_is_no_url(url: str) -> None:
+def test_an_invalid_url_is_a_mistake(url: str) -> None:
     with pytest.raises(UserMistake, match="is not the URL of a sandbox; use its base URL, such as"):
         Client(url).status()

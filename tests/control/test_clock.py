@@ -1,4 +1,4 @@
-"""A session's clock, set and moved by the control interface."""
+"""A session's clock, set and moved through the control interface."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -58,7 +58,7 @@ def test_the_clock_is_frozen(admin: Admin, written: str, shown: str) -> None:
     assert [answer.json(), *(admin.get("clock") for _ in range(2))] == [expected] * 3
 
 
-def test_the_clock_is_real_again(admin: Admin) -> None:
+def test_the_clock_can_return_to_real_time(admin: Admin) -> None:
     for body in ({"shift": "7d"}, {"frozen": "2027-01-02"}):
         admin.ask("PUT", "clock", body)
         assert admin.ask("PUT", "clock", {"real": True}).json()["shift"] == 0
@@ -73,7 +73,7 @@ def test_moves_add_up(admin: Admin) -> None:
 
 
 def test_a_frozen_clock_is_moved_and_stays_frozen(admin: Admin) -> None:
-    """Over the end of summer time: a day of moving is 24 hours."""
+    """Crosses the end of summer time: moving by one day adds 24 hours."""
     admin.ask("PUT", "clock", {"frozen": "2026-10-24T12:00"})
 
     admin.ask("POST", "clock", {"move": "1d"})
@@ -112,7 +112,7 @@ def test_a_frozen_clock_is_moved_and_stays_frozen(admin: Admin) -> None:
     ],
 )
 @pytest.mark.parametrize("frozen", [False, True])
-def test_wrong_times(admin: Admin, method: str, body: Any, frozen: bool) -> None:
+def test_wrong_times_are_refused(admin: Admin, method: str, body: Any, frozen: bool) -> None:
     admin.ask("PUT", "clock", {"frozen": "2027-01-02"} if frozen else {"shift": "1d"})
     before = admin.get("clock")
 
@@ -123,7 +123,7 @@ def test_wrong_times(admin: Admin, method: str, body: Any, frozen: bool) -> None
 
 
 def consent(admin: Admin, **changes: Any) -> Any:
-    """A new one for all accounts, which is valid at once."""
+    """Create a consent for all accounts, which is valid at once."""
     return admin.client.post("/v1/consents", json=bodies.consent(**changes)).json()
 
 
@@ -145,7 +145,7 @@ def test_a_consent_expires_as_time_passes_and_history_stays(admin: Admin, sessio
     assert admin.client.get(status).json() == {"consentStatus": "expired"}
 
 
-def test_a_session_that_begins_with_setting_its_clock_has_it_set(admin: Admin) -> None:
+def test_a_session_that_starts_by_setting_its_clock_uses_that_time(admin: Admin) -> None:
     new = admin.named("new")
     new.ask("PUT", "clock", {"frozen": "2040-01-01"})
 
@@ -154,7 +154,7 @@ def test_a_session_that_begins_with_setting_its_clock_has_it_set(admin: Admin) -
     assert (refused.status, refused.error["code"]) == (400, "PERIOD_INVALID")
 
 
-def test_the_day_that_dates_count_from_is_kept_by_setting_the_clock_first(admin: Admin) -> None:
+def test_setting_the_clock_first_keeps_the_day_that_dates_count_from(admin: Admin) -> None:
     ci = admin.named("ci")
     ci.ask("PUT", "clock", {"frozen": "2030-01-01"})
 
@@ -165,7 +165,7 @@ def test_the_day_that_dates_count_from_is_kept_by_setting_the_clock_first(admin:
     }
 
 
-def test_what_falls_due_next_is_told_soonest_first(admin: Admin) -> None:
+def test_due_events_are_listed_soonest_first(admin: Admin) -> None:
     consent(admin, validUntil=facts.today(9))
     consent(admin, validUntil=facts.today(3))
     due = admin.get("due")["due"]

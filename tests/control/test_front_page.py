@@ -1,4 +1,4 @@
-"""The page for who opens the base URL."""
+"""The page at the base URL."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def a_client(**options: Any) -> Client:
 
 
 @pytest.mark.parametrize("path", ["/", "/_sandbox", "/_sandbox/", "/s/ci/_sandbox/", "/?x=1"])
-def test_a_browser_is_shown_where_everything_is(path: str) -> None:
+def test_a_browser_gets_a_page_with_all_addresses(path: str) -> None:
     answer = a_client().get(path, door="direct", host="127.0.0.1", headers=HTML)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     text = answer.body.decode()
@@ -35,7 +35,7 @@ def test_a_browser_is_shown_where_everything_is(path: str) -> None:
     assert answer.headers["vary"] == "Accept"
 
 
-def test_nothing_of_it_comes_from_elsewhere_and_nothing_runs() -> None:
+def test_the_page_loads_nothing_external_and_runs_no_script() -> None:
     answer = a_client().get("/", door="direct", host="127.0.0.1", headers=HTML)
     policy = answer.headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
@@ -77,34 +77,34 @@ def test_a_program_gets_json(headers: dict[str, str]) -> None:
         ("", False),
     ],
 )
-def test_who_asks_for_html(accept: str, html: bool) -> None:
+def test_the_accept_header_decides_between_html_and_json(accept: str, html: bool) -> None:
     assert asks_for_html(Request("GET", "/", Headers([("Accept", accept)]))) is html
 
 
 @pytest.mark.parametrize("door", ["proxy", "tls", "process"])
 @pytest.mark.parametrize("path", ["/", "/_sandbox/"])
-def test_it_is_shown_at_the_base_url_alone(door: Any, path: str) -> None:
+def test_the_page_is_served_only_at_the_base_url(door: Any, path: str) -> None:
     answer = a_client().get(path, door=door, host="127.0.0.1", headers=HTML)
     assert answer.status == 404
     assert answer.error["code"] == "RESOURCE_UNKNOWN"
 
 
 @pytest.mark.parametrize("host", ["bank.example", "", "evil.example"])
-def test_another_name_is_not_the_sandbox_s(host: str) -> None:
+def test_under_another_host_name_there_is_no_front_page(host: str) -> None:
     assert a_client().get("/", door="direct", host=host, headers=HTML).status == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_it_is_only_read(method: str) -> None:
+def test_the_front_page_cannot_be_written(method: str) -> None:
     assert a_client().request(method, "/", door="direct", host="127.0.0.1").status == 404
 
 
-def test_its_head() -> None:
+def test_the_front_page_answers_head() -> None:
     answer = a_client().request("HEAD", "/", door="direct", host="127.0.0.1", headers=HTML)
     assert (answer.status, answer.body) == (200, b"")
 
 
-def test_a_rule_for_that_path_comes_first(tmp_path: Path) -> None:
+def test_a_rule_for_its_path_replaces_the_front_page(tmp_path: Path) -> None:
     layers = cassette(
         tmp_path,
         """
@@ -123,14 +123,14 @@ def test_a_rule_for_that_path_comes_first(tmp_path: Path) -> None:
     assert b"<h1>" in client.get("/_sandbox", door="direct", host="127.0.0.1", headers=HTML).body
 
 
-def test_with_a_base_path_the_root_is_still_the_sandbox_s() -> None:
+def test_with_a_base_path_the_root_is_still_the_front_page() -> None:
     client = a_client(base_path="/psd2")
     assert b"<h1>" in client.get("/", door="direct", host="127.0.0.1", headers=HTML).body
 
 
 @pytest.mark.parametrize("mode", ["spy", "record"])
-def test_where_a_bank_is_asked_the_root_is_the_bank_s(mode: Any) -> None:
-    """And /_sandbox/ never is."""
+def test_with_a_real_bank_the_root_belongs_to_the_bank(mode: Any) -> None:
+    """/_sandbox/ never does."""
     with Bank() as bank:
         client = a_client(real=RealBank(url=f"http://127.0.0.1:{bank.port}", mode=mode, private=True))
         assert client.get("/", door="direct", host="127.0.0.1", headers=HTML).body == b"REAL BANK"
@@ -146,17 +146,17 @@ def test_visits_are_not_in_the_journal() -> None:
     assert len(client.engine.journal) == 0
 
 
-def test_before_it_is_introduced_there_is_none() -> None:
+def test_without_addresses_there_is_no_front_page() -> None:
     assert Client(an_engine()).get("/", door="direct", host="127.0.0.1", headers=HTML).status == 404
 
 
-def test_who_is_elsewhere_is_told_nothing_of_this_machine_s_files() -> None:
+def test_remote_users_see_no_file_paths_of_this_machine() -> None:
     page = FrontPage(ADDRESSES, "curl --cacert /conf/ca.pem", local=False)
     for headers in ([("Accept", "text/html")], []):
         assert b"/conf" not in page.answer(Request("GET", "/", Headers(headers))).body
 
 
-def test_a_real_bank_is_named() -> None:
+def test_the_front_page_names_a_real_bank() -> None:
     page = FrontPage(ADDRESSES, None, [RealBank(url="https://api.bank.example", mode="spy")])
     text = page.answer(Request("GET", "/", Headers([("Accept", "text/html")]))).body.decode()
     assert "https://api.bank.example" in text
@@ -166,14 +166,14 @@ def test_a_real_bank_is_named() -> None:
     ]
 
 
-def test_the_front_page_leads_to_the_console_and_the_documentation() -> None:
+def test_the_front_page_links_to_the_console_and_the_documentation() -> None:
     text = a_client().get("/", door="direct", host="127.0.0.1", headers=HTML).body.decode()
     for address in ("/_sandbox/console", "/_sandbox/docs/"):
         assert f'<a class="button" href="{address}">' in text
 
 
 @pytest.mark.parametrize("path", ["/_sandbox/nothing", "/_sandbox/console2/x", "/s/ci/_sandbox/nothing"])
-def test_a_browser_finds_back_from_a_page_that_is_not_there(path: str) -> None:
+def test_an_unknown_page_links_back_to_the_existing_ones(path: str) -> None:
     answer = a_client().get(path, door="direct", host="127.0.0.1", headers=HTML)
     assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     text = answer.body.decode()
@@ -182,11 +182,11 @@ def test_a_browser_finds_back_from_a_page_that_is_not_there(path: str) -> None:
         assert f'href="{address}"' in text
 
 
-def test_a_program_is_told_that_there_is_no_such_page_and_no_case_is_proposed() -> None:
+def test_a_program_gets_an_error_for_an_unknown_page_without_a_proposed_case() -> None:
     answer = a_client().get("/_sandbox/nothing", door="direct", host="127.0.0.1")
     assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
     (message,) = answer.json()["sandbox"].values()
-    assert "the sandbox has no such page" in message
+    assert "the sandbox does not have this page" in message
 
 
 def test_there_is_an_icon() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.certificates import der, issued
-from tests.support.engine_client import NO_BODY, Answer, Client, an_engine
+from tests.support.engine_client import NO_BODY, Answer, Client, an_engine, bundled_engine
 from xs2a_sandbox.control import journal
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, Response, to_json
@@ -56,7 +56,7 @@ def filled(client: Client) -> Client:
     return client
 
 
-def test_an_entry_says_whose_certificate_was_shown(client: Client) -> None:
+def test_an_entry_shows_the_owner_of_the_client_certificate(client: Client) -> None:
     own = {"name": "My TPP", "organisation": "PSDAT-FMA-123456", "roles": ["PISP"]}
     for shown in ((der(issued(roles=("PISP",))),), (b"no certificate",), ()):
         client.get("/v1/accounts", certificates=shown)
@@ -65,18 +65,18 @@ def test_an_entry_says_whose_certificate_was_shown(client: Client) -> None:
     assert journal.read(got(client, "/1")).client == own
 
 
-def test_nobody_reads_it_without_the_token(client: Client) -> None:
+def test_the_journal_needs_the_admin_token(client: Client) -> None:
     for method, path in (("GET", ""), ("GET", "/1"), ("DELETE", ""), ("POST", "/assert")):
         assert client.request(method, f"/_sandbox/journal{path}").status == 401
 
 
 @pytest.mark.parametrize("door", ["proxy", "tls"])
-def test_it_is_not_there_through_the_proxy(client: Client, door: Any) -> None:
+def test_the_journal_is_not_available_through_the_proxy(client: Client, door: Any) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     assert client.request("GET", "/_sandbox/journal", headers=headers, door=door).status == 404
 
 
-def test_it_lists_the_exchanges_of_all_sessions(client: Client) -> None:
+def test_the_journal_lists_the_exchanges_of_all_sessions(client: Client) -> None:
     value = got(filled(client), "")
     assert (value["found"], value["kept"]) == (3, 3)
     assert [(one["number"], one["session"], one["method"], one["status"]) for one in value["exchanges"]] == [
@@ -103,23 +103,23 @@ def test_it_lists_the_exchanges_of_all_sessions(client: Client) -> None:
         ("rule=none", []),
     ],
 )
-def test_it_can_be_filtered(client: Client, query: str, numbers: list[int]) -> None:
+def test_the_journal_can_be_filtered(client: Client, query: str, numbers: list[int]) -> None:
     assert [one["number"] for one in got(filled(client), f"?{query}")["exchanges"]] == numbers
 
 
 @pytest.mark.parametrize("query", ["metod=GET", "status=ok", "since=-1", "limit=1.5", "plain=false", "status=²"])
-def test_a_filter_that_there_is_not_is_refused(client: Client, query: str) -> None:
+def test_an_unknown_filter_is_refused(client: Client, query: str) -> None:
     refused(ask(client, "GET", f"?{query}"), 400, "query-invalid")
 
 
-def test_a_named_session_sees_its_own(client: Client) -> None:
+def test_a_named_session_sees_only_its_own_exchanges(client: Client) -> None:
     filled(client)
     assert [one["number"] for one in got(client.named("me"), "")["exchanges"]] == [3]
     assert ask(client.named("me"), "DELETE", "").json() == {"forgotten": 1}
     assert [one["number"] for one in got(client, "")["exchanges"]] == [1, 2]
 
 
-def test_one_exchange_is_shown_whole_once_somebody_says_how_to_redact(engine: Engine, client: Client) -> None:
+def test_one_exchange_is_shown_completely_if_redaction_is_defined(engine: Engine, client: Client) -> None:
     def show(entry: Exchange, personal: bool) -> Exchange:
         return replace(entry, body=entry.body.replace(b"SECRET", b"hidden"), headers=Headers([("PSU-ID", "hidden")]))
 
@@ -132,7 +132,7 @@ def test_one_exchange_is_shown_whole_once_somebody_says_how_to_redact(engine: En
 
 
 @pytest.mark.parametrize("path", ["", "/2"])
-def test_nothing_unredacted_is_shown_unless_it_is_asked_for(client: Client, path: str) -> None:
+def test_unredacted_values_are_shown_only_on_request(client: Client, path: str) -> None:
     filled(client)
     assert b"SECRET" not in ask(client, "GET", path).body
     plain = ask(client, "GET", f"{path}?plain=true")
@@ -140,7 +140,7 @@ def test_nothing_unredacted_is_shown_unless_it_is_asked_for(client: Client, path
     assert (b"SECRET" in plain.body) == bool(path)
 
 
-def test_bodies_that_are_no_json_are_text_or_base64(engine: Engine, client: Client) -> None:
+def test_bodies_other_than_json_are_shown_as_text_or_base64(engine: Engine, client: Client) -> None:
     for body in (b"plain text", b"\xff\xfe"):
         client.post("/v1/consents", body=body)
     assert got(client, "/1?plain=true")["request"]["text"] == "plain text"
@@ -148,11 +148,11 @@ def test_bodies_that_are_no_json_are_text_or_base64(engine: Engine, client: Clie
 
 
 @pytest.mark.parametrize(("path", "status"), [("/7", 404), ("/x", 400), ("/-1", 400), ("/assert", 400)])
-def test_an_exchange_that_there_is_not(client: Client, path: str, status: int) -> None:
+def test_an_unknown_exchange_is_not_found(client: Client, path: str, status: int) -> None:
     refused(ask(client, "GET", path), status, "exchange-unknown" if status == 404 else "query-invalid")
 
 
-def test_it_is_emptied(client: Client) -> None:
+def test_the_journal_can_be_emptied(client: Client) -> None:
     assert ask(filled(client), "DELETE", "").json() == {"forgotten": 3}
     assert got(client, "") == {"exchanges": [], "found": 0, "kept": 0}
 
@@ -169,12 +169,12 @@ def test_it_is_emptied(client: Client) -> None:
         ({"match": {"status": 404}, "times": {"max": 3}}, [3]),
     ],
 )
-def test_what_holds_can_be_asserted(client: Client, body: Any, numbers: list[int]) -> None:
+def test_exchanges_can_be_asserted(client: Client, body: Any, numbers: list[int]) -> None:
     answer = ask(filled(client), "POST", "/assert", body)
     assert (answer.status, answer.json()) == (200, {"found": len(numbers), "numbers": numbers})
 
 
-def test_what_does_not_hold_is_answered_with_what_was_there(client: Client) -> None:
+def test_a_failed_assertion_shows_the_nearest_exchanges(client: Client) -> None:
     body = {"match": {"method": "POST", "path": "/v1/consents", "body": {"note": "other"}}}
     value = refused(ask(filled(client), "POST", "/assert", body), 409, "journal-mismatch")
     assert value["message"] == 'expected at least once, found 0: POST /v1/consents body={"note":"other"}'
@@ -185,7 +185,7 @@ def test_what_does_not_hold_is_answered_with_what_was_there(client: Client) -> N
     assert [one["number"] for one in value["found"]] == [1, 2, 3]
 
 
-def test_an_assertion_is_about_the_session_that_is_named(client: Client) -> None:
+def test_an_assertion_is_limited_to_the_named_session(client: Client) -> None:
     assert ask(filled(client).named("me"), "POST", "/assert", {"times": 1}).json()["numbers"] == [3]
 
 
@@ -209,18 +209,18 @@ def test_an_assertion_is_about_the_session_that_is_named(client: Client) -> None
         {"times": True},
     ],
 )
-def test_an_assertion_that_makes_no_sense_is_refused(client: Client, body: Any) -> None:
+def test_an_invalid_assertion_is_refused(client: Client, body: Any) -> None:
     refused(ask(client, "POST", "/assert", body), 400, "body-invalid")
 
 
-def test_exchanges_are_only_read(client: Client) -> None:
+def test_exchanges_cannot_be_written(client: Client) -> None:
     answer = ask(client, "POST", "/1", {})
     refused(answer, 405, "method-not-offered")
     assert answer.headers["allow"] == "GET, HEAD"
     assert ask(client, "PUT", "").status == 405
 
 
-def test_looking_at_it_leaves_nothing_in_it(client: Client) -> None:
+def test_reading_the_journal_adds_no_entry(client: Client) -> None:
     filled(client)
     got(client, "")
     assert got(client, "")["kept"] == 3
@@ -229,15 +229,15 @@ def test_looking_at_it_leaves_nothing_in_it(client: Client) -> None:
 def test_a_broken_answer_is_shown_with_its_fault(engine: Engine, client: Client) -> None:
     from xs2a_sandbox.journal.log_line import LogEntry
 
-    exchange = LogEntry("default", "GET", "/", 200, 1.0, "rule", "broken")
+    exchange = LogEntry("default", "GET", "/", 200, 1.0, "rule", "broken", fault="reset")
     engine.journal.add(Request("GET", "/"), Response(fault="reset"), exchange)
     assert got(client, "/1")["fault"] == "reset"
 
 
 @pytest.mark.parametrize("body", [b"", b'{"a":[1,"x"],"b":null}', b"not json", b"\xff\x00"])
-def test_what_was_shown_whole_can_be_read_again(body: bytes) -> None:
+def test_a_complete_description_can_be_read_back(body: bytes) -> None:
     engine = an_engine()
-    exchange = LogEntry("ci", "POST", "/v1/x", 200, 1.0, "rule", "r", warnings=("odd",))
+    exchange = LogEntry("ci", "POST", "/v1/x", 200, 1.0, "rule", "r", ("odd",), amended=("fault-1",), fault="truncate")
     response = Response(200, (("X-A", "1"), ("X-A", "2")), body, "truncate")
     engine.journal.add(Request("POST", "/s/ci/v1/x?y=1", Headers([("X-B", "3")]), body), response, exchange)
     (entry,) = engine.journal
@@ -251,10 +251,10 @@ def test_what_was_shown_whole_can_be_read_again(body: bytes) -> None:
     assert replace(again, **same) == entry
 
 
-# -- one exchange again
+# -- repeating an exchange
 
 
-def test_a_request_is_sent_once_more_as_it_was(client: Client) -> None:
+def test_a_request_can_be_sent_again_unchanged(client: Client) -> None:
     client.named("me").post("/v1/consents", json={"access": {}, "note": "ü"}, headers={"X-App": "a"})
 
     answer = ask(client, "POST", "/1/send")
@@ -267,7 +267,7 @@ def test_a_request_is_sent_once_more_as_it_was(client: Client) -> None:
     }
 
 
-def test_a_session_of_the_proxys_user_is_asked_again(client: Client) -> None:
+def test_a_request_is_sent_again_in_the_session_of_the_proxy_user(client: Client) -> None:
     client.get("/v1/accounts", user="ci", door="proxy")
     assert ask(client, "POST", "/1/send").json()["session"] == "ci"
 
@@ -279,25 +279,23 @@ def test_a_request_with_a_long_answer_is_sent_again(client: Client) -> None:
     refused(ask(client, "POST", "/1/compare", {}), 409, "exchange-cut")
 
 
-def test_what_is_not_kept_whole_is_not_sent_again(client: Client) -> None:
+def test_an_incomplete_exchange_cannot_be_sent_again(client: Client) -> None:
     client.post("/v1/consents", body=b"x" * 70_000)
-    assert (
-        "larger than what the journal keeps" in refused(ask(client, "POST", "/1/send"), 409, "exchange-cut")["message"]
-    )
+    assert "too large for the journal" in refused(ask(client, "POST", "/1/send"), 409, "exchange-cut")["message"]
     refused(ask(client, "POST", "/1/compare", {}), 409, "exchange-cut")
     refused(ask(client, "POST", "/9/send"), 404, "exchange-unknown")
     refused(ask(client, "POST", "/one/send"), 400, "query-invalid")
 
 
-def test_a_journal_too_small_for_what_is_sent_again_says_so(client: Client) -> None:
+def test_a_journal_too_small_for_the_repeated_request_is_an_error(client: Client) -> None:
     client.get("/v1/accounts")
     client.engine.journal.bytes = 1
     message = refused(ask(client, "POST", "/1/send"), 409, "exchange-not-kept")["message"]
-    assert "was sent again and answered 400" in message
+    assert "was sent again and answered with 400" in message
     assert "--journal" in message
 
 
-def test_what_is_sent_again_shows_the_same_certificates(client: Client) -> None:
+def test_a_repeated_request_uses_the_same_certificates(client: Client) -> None:
     chain = (der(issued()), b"its issuer")
     request = Request("GET", "/v1/accounts", certificates=chain)
     asyncio.run(client.engine.answer(request))
@@ -307,18 +305,38 @@ def test_what_is_sent_again_shows_the_same_certificates(client: Client) -> None:
     assert first.client == again.client is not None
 
 
-def test_without_a_bank_nothing_is_compared(client: Client) -> None:
+def test_without_a_bank_an_exchange_cannot_be_compared(client: Client) -> None:
     client.get("/v1/accounts")
-    assert (
-        "start the sandbox with --bank URL"
-        in refused(ask(client, "POST", "/1/compare"), 409, "bank-not-asked")["message"]
-    )
+    assert "start it with --bank URL" in refused(ask(client, "POST", "/1/compare"), 409, "bank-not-asked")["message"]
     refused(ask(client, "POST", "/1/compare", {"allow_writes": "yes"}), 400, "body-invalid")
 
 
 @pytest.mark.parametrize("text", ["CONSNTS", "secret", "unknown"])
-def test_a_text_is_looked_for_everywhere(client: Client, text: str) -> None:
+def test_text_is_searched_in_all_parts_of_an_exchange(client: Client, text: str) -> None:
     numbers = [one["number"] for one in got(filled(client), f"?text={text}")["exchanges"]]
     assert len(numbers) == 1
     assert got(client, f"?text={text}&before={numbers[0]}")["found"] == 0
     assert got(client, f"?before={numbers[0] + 1}")["found"] == numbers[0]
+
+
+def test_an_exchange_is_explained_like_its_request(client: Client) -> None:
+    client.named("me").get("/v1/consnts", headers={"X-Request-ID": "1"})
+    described = {"method": "GET", "url": "/v1/consnts", "headers": {"X-Request-ID": "1"}, "session": "me"}
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    answer = client.request("POST", "/_sandbox/explain", json=described, headers=headers)
+    explained = got(client, "/1/explain")
+    assert explained["message"].startswith("no operation and no rule has this path")
+    assert explained == answer.json()
+    refused(ask(client, "GET", "/9/explain"), 404, "exchange-unknown")
+
+
+def test_the_explanation_of_an_exchange_is_redacted_like_the_exchange() -> None:
+    iban, rule = "DE75512108001245126199", {"match": {"operation": "account-list"}, "respond": {"status": 500}}
+    engine = an_engine(display=bundled_engine().parts.display)
+    engine.use(admin_token=TOKEN)
+    client = Client(engine)
+    rule["match"]["headers"] = {"PSU-ID": "somebody"}  # type: ignore[index]
+    client.request("POST", "/_sandbox/rules", json={"rules": [rule]}, headers={"Authorization": f"Bearer {TOKEN}"})
+    client.get("/v1/accounts", headers={"PSU-ID": iban})
+    assert iban not in jsonlib.dumps(got(client, "/1/explain"))
+    assert iban in jsonlib.dumps(got(client, "/1/explain?plain=true"))

@@ -10,12 +10,12 @@ from tests.support.engine_client import Client, an_engine
 
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
-    return Client(an_engine(ca_file=tmp_path / "ca.pem"))
+    return Client(an_engine(ca_file=tmp_path / "ca.pem", bank_keys=lambda: {"keys": []}))
 
 
-@pytest.mark.parametrize("page", ["health", "ready", "ca.pem"])
+@pytest.mark.parametrize("page", ["health", "ready", "ca.pem", "jwks.json"])
 @pytest.mark.parametrize(("door", "there"), [("direct", True), ("process", True), ("proxy", False), ("tls", False)])
-def test_control_is_never_reached_through_a_proxy(
+def test_the_control_interface_is_never_reached_through_a_proxy(
     client: Client, tmp_path: Path, page: str, door: Any, there: bool
 ) -> None:
     (tmp_path / "ca.pem").write_text("PEM")
@@ -23,13 +23,15 @@ def test_control_is_never_reached_through_a_proxy(
     assert client.get(f"/_sandbox/{page}", door=door).status == (200 if there else 404)
 
 
-@pytest.mark.parametrize("path", ["/_sandbox", "/_sandbox/nope", "/_sandbox/health/x", "/_sandbox/ca.pem"])
-def test_pages_that_are_not_there(client: Client, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/_sandbox", "/_sandbox/nope", "/_sandbox/health/x", "/_sandbox/ca.pem", "/_sandbox/jwks.json/x"]
+)
+def test_unknown_pages_are_not_found(client: Client, path: str) -> None:
     assert client.get(path).error["code"] == "RESOURCE_UNKNOWN"
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
-def test_pages_are_only_read(client: Client, method: str) -> None:
+def test_pages_cannot_be_written(client: Client, method: str) -> None:
     assert client.request(method, "/_sandbox/health").status in (404, 405)
 
 

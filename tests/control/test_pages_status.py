@@ -1,4 +1,4 @@
-"""What a sandbox says of itself."""
+"""The status of a sandbox."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from xs2a_sandbox.recording.har_log import Recording
 LOADED = datetime(2026, 11, 21, 10, 11, 12, 131415, tzinfo=UTC)
 
 
-def test_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
+def test_the_status_lists_files_and_their_problems(tmp_path: Path) -> None:
     banks = engine(tmp_path).banks
     body = status(FilesStatus(LOADED, ("a.yaml:1:1: odd",)), banks, None, None, REAL)
     assert (body["loaded"], body["problems"]) == ("2026-11-21T10:11:12.131+00:00", ["a.yaml:1:1: odd"])
@@ -23,7 +23,7 @@ def test_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     assert (body["recording"], body["frozen_at"]) == (None, None)
 
 
-def test_every_bank_and_its_mode(tmp_path: Path) -> None:
+def test_the_status_lists_every_bank_and_its_mode(tmp_path: Path) -> None:
     default = engine(tmp_path).banks.default
     real = RealBank("https://bank.example", (BankHost("bank.example"),), "spy")
     banks = Banks(default, [Bank(default.interface, default.schemas, real)])
@@ -32,7 +32,7 @@ def test_every_bank_and_its_mode(tmp_path: Path) -> None:
     assert second["url"] is None
 
 
-def test_a_recording(tmp_path: Path) -> None:
+def test_the_status_shows_a_recording(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "rec", None, {})
     try:
         body = status(FilesStatus(LOADED), engine(tmp_path).banks, recording, None, REAL)

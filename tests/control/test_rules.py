@@ -1,4 +1,4 @@
-"""Rules of a session as the control interface takes, lists and forgets them, and what they do."""
+"""A session's rules in the control interface: add, list and delete, and their effects."""
 
 import asyncio
 import threading
@@ -28,9 +28,9 @@ def add(admin: Admin, *rules: Any) -> Any:
     return answer.json()
 
 
-def test_they_are_added_counted_and_forgotten(admin: Admin) -> None:
+def test_rules_are_added_counted_and_deleted(admin: Admin) -> None:
     assert admin.get("rules") == {"added": []}
-    for _ in range(2):  # so that an answer is kept
+    for _ in range(2):  # so that an answer is cached
         assert admin.client.get(STATUS).status == 200
     added = add(admin, BUSY, SLOW)
     assert (added["id"], added["rules"][1], added["hits"]) == ("rules-1", SLOW, {"busy": 0, "added-1.2": 0})
@@ -48,7 +48,7 @@ def test_they_are_added_counted_and_forgotten(admin: Admin) -> None:
     assert admin.client.get(STATUS).status == 200
 
 
-def test_the_last_wins_and_counts(admin: Admin) -> None:
+def test_the_rule_added_last_wins_and_counts(admin: Admin) -> None:
     add(admin, BUSY)
     add(admin, {**BUSY, "respond": {"status": 502}})
 
@@ -58,7 +58,7 @@ def test_the_last_wins_and_counts(admin: Admin) -> None:
     assert admin.client.get(STATUS).status == 503
 
 
-def test_a_path_of_its_own_is_found_behind_any_prefix(admin: Admin) -> None:
+def test_an_own_path_is_found_behind_any_prefix(admin: Admin) -> None:
     add(
         admin,
         {"match": {"path": "/v1/own/{id}"}, "respond": {"body": {"is": "{{ path.id }}", "at": "{{ request.path }}"}}},
@@ -68,7 +68,7 @@ def test_a_path_of_its_own_is_found_behind_any_prefix(admin: Admin) -> None:
     assert admin.get("rules")["added"][0]["hits"] == {"added-1": 1}
 
 
-def test_explain_knows_them_and_counts_none(admin: Admin) -> None:
+def test_explain_uses_added_rules_but_does_not_count_a_hit(admin: Admin) -> None:
     add(admin, BUSY)
 
     headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
@@ -78,7 +78,7 @@ def test_explain_knows_them_and_counts_none(admin: Admin) -> None:
     assert admin.get("rules")["added"][0]["hits"] == {"busy": 0}
 
 
-def test_a_fault_answers_in_place_of_them_or_lets_one_answer(admin: Admin) -> None:
+def test_a_fault_replaces_the_answer_of_an_added_rule(admin: Admin) -> None:
     add(admin, {**BUSY, "match": {"path": "/never"}}, {**BUSY, "id": "other"})
     admin.ask("POST", "faults", {"status": 500, "next": 1})
 
@@ -86,14 +86,14 @@ def test_a_fault_answers_in_place_of_them_or_lets_one_answer(admin: Admin) -> No
     assert admin.get("rules")["added"][0]["hits"] == {"busy": 0, "other": 0}
 
 
-def test_what_a_requirement_refuses_is_no_hit(admin: Admin) -> None:
+def test_a_request_that_a_requirement_refuses_does_not_count_as_a_hit(admin: Admin) -> None:
     add(admin, BUSY)
 
     assert admin.client.get(STATUS, headers={"X-Request-ID": "none"}).status == 400
     assert admin.get("rules")["added"][0]["hits"] == {"busy": 0}
 
 
-def test_they_stay_when_the_clock_is_set_and_go_with_a_reset(admin: Admin) -> None:
+def test_added_rules_survive_setting_the_clock_but_not_a_reset(admin: Admin) -> None:
     add(admin, BUSY)
     admin.ask("PUT", "clock", {"frozen": "2030-01-01T00:00"})
     assert admin.client.get(STATUS).status == 503
@@ -102,38 +102,38 @@ def test_they_stay_when_the_clock_is_set_and_go_with_a_reset(admin: Admin) -> No
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reason"),
     [
-        ({}, "rules must be a list of rules"),
-        ({"rules": []}, "rules must be a list of rules"),
-        ({"rules": [7]}, "rules must be a list of rules"),
-        ({"rules": BUSY}, "rules must be a list of rules"),
-        ({"rules": ["[]"]}, "there is no rule in it"),
-        ({"rule": [BUSY]}, "the body has a member 'rule'; known here: rules"),
+        ({}, "rules must be a list"),
+        ({"rules": []}, "rules must be a list"),
+        ({"rules": [7]}, "rules must be a list"),
+        ({"rules": BUSY}, "rules must be a list"),
+        ({"rules": ["[]"]}, "rules must contain at least one rule"),
+        ({"rule": [BUSY]}, "the body has a member 'rule'; allowed: rules"),
         ({"rules": [{**BUSY, "repond": {}}]}, "<rule 1>:9:3: error unknown-key"),
         ({"rules": [BUSY, "match: {operation: consent-staus}\nrespond: {}"]}, "<rule 2>:1:20: error unknown-operation"),
         ({"rules": ["match: ["]}, "<rule 1>:1:"),
         ({"rules": [BUSY, {**BUSY, "id": "busy-too"}]}, "error ambiguous"),
         ({"rules": [BUSY, {**BUSY, "match": {"path": "/a"}}]}, "error duplicate-id"),
-        ({"rules": [{**BUSY, "respond": {"file": "pyproject.toml"}}]}, "there is no folder"),
-        ({"rules": ["cassette: 1\nerrors: {}\nrules: []"]}, "<rule 1>:2:1: error behaviour: errors belongs in a file"),
+        ({"rules": [{**BUSY, "respond": {"file": "pyproject.toml"}}]}, "`file` works only in cassettes on disk"),
+        ({"rules": ["cassette: 1\nerrors: {}\nrules: []"]}, "<rule 1>:2:1: error behaviour: only rules can be added"),
         ({"rules": [{"match": {"path": "/a"}, "bank": True}]}, "error no-bank"),
     ],
 )
-def test_what_cannot_be_is_told_with_its_place(admin: Admin, body: Any, told: str) -> None:
-    assert told in refused(admin.ask("POST", "rules", body), 400, "body-invalid")
+def test_an_invalid_rule_is_refused_with_its_position(admin: Admin, body: Any, reason: str) -> None:
+    assert reason in refused(admin.ask("POST", "rules", body), 400, "body-invalid")
     assert admin.get("rules") == {"added": []}
 
 
-def test_one_that_is_not_there(admin: Admin) -> None:
-    assert "nothing was added" in refused(admin.ask("DELETE", "rules/rules-9"), 404, "rules-unknown")
+def test_unknown_added_rules_are_not_found(admin: Admin) -> None:
+    assert "has no added rules with the id" in refused(admin.ask("DELETE", "rules/rules-9"), 404, "rules-unknown")
 
 
 def paths(numbers: range) -> list[Any]:
     return [{"id": f"rule-{n}", "match": {"path": f"/{n}"}, "respond": {}} for n in numbers]
 
 
-def test_there_is_an_end_to_them(admin: Admin) -> None:
+def test_the_number_of_added_rules_is_limited(admin: Admin) -> None:
     add(admin, *paths(range(MOST - 1)))
     before = admin.get("rules")
 
@@ -153,8 +153,8 @@ def test_there_is_an_end_to_them(admin: Admin) -> None:
     assert admin.client.get("/1000").status == 200
 
 
-def test_others_are_answered_while_rules_are_compiled(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once when they are added, and once for the first request that they are for."""
+def test_other_requests_are_answered_while_rules_are_compiled(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules are compiled when they are added, and again for the first request that they apply to."""
     compile = layers.with_rules
     begun, may_end = threading.Semaphore(0), threading.Semaphore(0)
 

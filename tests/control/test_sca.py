@@ -1,4 +1,4 @@
-"""The payment user's decision, made over the control interface: what it does, and where it can do nothing."""
+"""The payment user's decision through the control interface: its effects, and when it is refused."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ def admin() -> Admin:
 
 
 def received(admin: Admin, approach: str = "redirect", psu: str | None = None, **more: Any) -> tuple[str, str]:
-    """A consent that waits, and its authorisation."""
+    """Create a consent that awaits a decision, and its authorisation."""
     iban, account = next(item for item in DATA["accounts"].items() if not item[1].get("signatories"))
     resource, id = "5d3a4c1e-0000-4000-8000-000000000001", "5d3a4c1e-0000-4000-8000-000000000002"
     consent = {
@@ -53,7 +53,9 @@ def received(admin: Admin, approach: str = "redirect", psu: str | None = None, *
     ("decision", "sca", "consent"),
     [("approve", "done", "authorised")] + [(d, "failed", "rejected") for d in ("decline", "timeout", "error")],
 )
-def test_decisions(admin: Admin, approach: str, psu: str | None, decision: str, sca: str, consent: str) -> None:
+def test_a_decision_changes_the_authorisation_and_the_resource(
+    admin: Admin, approach: str, psu: str | None, decision: str, sca: str, consent: str
+) -> None:
     id, resource = received(admin, approach, psu)
 
     answer = admin.ask("POST", f"sca/{id.upper()}", {"decide": decision})
@@ -69,8 +71,8 @@ def test_decisions(admin: Admin, approach: str, psu: str | None, decision: str, 
         assert admin.get(f"state/consents/{resource}")["authorisations_signed_by"] == [value["psuId"]]
 
 
-def test_all_signatories_of_an_account_decide(admin: Admin) -> None:
-    """Over the bank's own interface, where nobody has identified themselves: each approval is the next customer's."""
+def test_all_signatories_of_an_account_must_decide(admin: Admin) -> None:
+    """Nobody logs in on the bank's own interface, so each approval counts as that of the next customer."""
     (iban, account), *_ = DATA["accounts"].items()
     first, second, *_ = DATA["psus"]
     other = next(i for i, a in DATA["accounts"].items() if a["psuId"] == account["psuId"] and i != iban)
@@ -103,7 +105,7 @@ def test_an_authorisation_is_shown(admin: Admin) -> None:
     assert (answer["status"], answer["resourceStatus"]) == ("begun", "awaiting")
 
 
-def test_one_that_has_run_out_is_decided(admin: Admin) -> None:
+def test_an_expired_authorisation_cannot_be_decided(admin: Admin) -> None:
     id, _ = received(admin)
     admin.ask("POST", "clock", {"move": "2d"})
 
@@ -112,7 +114,7 @@ def test_one_that_has_run_out_is_decided(admin: Admin) -> None:
 
 
 @pytest.mark.parametrize("decision", ["approve", "decline"])
-def test_decided_is_decided(admin: Admin, decision: str) -> None:
+def test_a_decision_is_final(admin: Admin, decision: str) -> None:
     id, _ = received(admin)
     first = admin.ask("POST", f"sca/{id}", {"decide": decision}).json()["status"]
 
@@ -124,29 +126,29 @@ def test_decided_is_decided(admin: Admin, decision: str) -> None:
 
 @pytest.mark.parametrize("decision", ["approve", "decline"])
 @pytest.mark.parametrize("status", ["authorised", "rejected", "expired"])
-def test_what_is_settled_already_is_not_decided_again(admin: Admin, status: str, decision: str) -> None:
+def test_a_resource_that_is_already_decided_cannot_be_decided_again(admin: Admin, status: str, decision: str) -> None:
     id, resource = received(admin)
     consent = {**admin.get(f"state/consents/{resource}"), "status": status, "authorisations_signed_by": ["anna"]}
     admin.ask("PUT", f"state/consents/{resource}", consent)
 
     message = refused(admin.ask("POST", f"sca/{id}", {"decide": decision}), 409, "status-invalid")
 
-    assert message == f"the consent {resource} is {status}: nothing is left to decide about it"
+    assert message == f"the consent {resource} is {status}, so it can no longer be approved or declined"
     assert admin.get(f"sca/{id}")["status"] == "begun"
     assert admin.get(f"state/consents/{resource}") == consent
 
 
-def test_what_is_not_there_any_more_is_not_decided(admin: Admin) -> None:
+def test_a_deleted_resource_cannot_be_decided(admin: Admin) -> None:
     id, resource = received(admin)
     admin.ask("DELETE", f"state/consents/{resource}")
 
     message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "resource-gone")
 
-    assert message == f"the consent {resource} is not there any more"
+    assert message == f"the consent {resource} does not exist any more"
     assert admin.get(f"sca/{id}")["status"] == "begun"
 
 
-def test_a_payment_that_is_cancelled_is_not_cancelled_again(admin: Admin) -> None:
+def test_a_cancelled_payment_cannot_be_cancelled_again(admin: Admin) -> None:
     payment = next(iter(DATA["payments"]))
     id, _ = received(admin, family="cancellation", resource=payment)
     known = {**DATA["payments"][payment], "status": "CANC", "cancellation_authorisations": [id]}
@@ -154,10 +156,10 @@ def test_a_payment_that_is_cancelled_is_not_cancelled_again(admin: Admin) -> Non
 
     message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "status-invalid")
 
-    assert message == f"the payment {payment} is CANC: nothing is left to decide about it"
+    assert message == f"the payment {payment} is CANC, so it can no longer be approved or declined"
 
 
-def test_a_member_of_a_basket_is_decided_with_it(admin: Admin) -> None:
+def test_a_member_of_a_basket_is_decided_together_with_it(admin: Admin) -> None:
     id, resource = received(admin)
     basket = "5d3a4c1e-0000-4000-8000-000000000003"
     admin.ask("PUT", f"state/baskets/{basket}", {"status": "RCVD", "consents": [resource]})
@@ -168,8 +170,8 @@ def test_a_member_of_a_basket_is_decided_with_it(admin: Admin) -> None:
     assert message == f"the consent {resource} is in a signing basket and is decided with it"
 
 
-def test_a_consent_that_is_valid_without_a_signature_is_decided_to_no_effect(admin: Admin) -> None:
-    """As on its page: a preconfigured one lets its customer through the whole way."""
+def test_a_decision_about_a_consent_without_signatures_has_no_effect(admin: Admin) -> None:
+    """The same as on its page: the customer of a preconfigured consent can complete all steps."""
     id, _ = received(admin, resource=CONSENT)
     admin.ask("PUT", f"state/consents/{CONSENT}", {**admin.get(f"state/consents/{CONSENT}"), "authorisations": [id]})
 
@@ -178,7 +180,7 @@ def test_a_consent_that_is_valid_without_a_signature_is_decided_to_no_effect(adm
     assert (answer.status, answer.json()["status"], admin.status()) == (200, "done", "valid")
 
 
-def test_embedded_ones_are_the_apps(admin: Admin) -> None:
+def test_embedded_authorisations_are_left_to_the_app(admin: Admin) -> None:
     id, _ = received(admin, "embedded")
 
     refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "embedded")
@@ -186,7 +188,7 @@ def test_embedded_ones_are_the_apps(admin: Admin) -> None:
     assert admin.get(f"sca/{id}")["status"] == "begun"
 
 
-def test_one_that_is_to_be_confirmed_by_a_code(admin: Admin) -> None:
+def test_an_authorisation_that_needs_a_confirmation_code_stays_unconfirmed(admin: Admin) -> None:
     id, _ = received(admin, code="abc")
 
     assert admin.ask("POST", f"sca/{id}", {"decide": "approve"}).json()["status"] == "unconfirmed"
@@ -195,7 +197,7 @@ def test_one_that_is_to_be_confirmed_by_a_code(admin: Admin) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"decide": "yes"}, {"decide": None}, {"decide": ["approve"]}, {"approve": True}])
-def test_wrong_decisions(admin: Admin, body: Any) -> None:
+def test_wrong_decisions_are_refused(admin: Admin, body: Any) -> None:
     id, _ = received(admin)
 
     refused(admin.ask("POST", f"sca/{id}", body), 400, "body-invalid")
@@ -203,7 +205,7 @@ def test_wrong_decisions(admin: Admin, body: Any) -> None:
     assert admin.get(f"sca/{id}")["status"] == "begun"
 
 
-def test_an_unknown_authorisation(admin: Admin) -> None:
+def test_an_unknown_authorisation_is_not_found(admin: Admin) -> None:
     id, _ = received(admin)
 
     refused(admin.ask("GET", "sca/other"), 404, "authorisation-unknown")
@@ -211,14 +213,14 @@ def test_an_unknown_authorisation(admin: Admin) -> None:
     assert "session ci" in message
 
 
-def test_one_that_somebody_wrote_wrongly(admin: Admin) -> None:
+def test_an_authorisation_with_an_invalid_status_is_refused(admin: Admin) -> None:
     id, _ = received(admin, status="half")
 
     refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "status-invalid")
 
 
 @pytest.mark.parametrize("approach", ["redirect", "decoupled"])
-def test_a_fault_ends_it_otherwise_than_the_customer_wants(admin: Admin, approach: str) -> None:
+def test_a_fault_overrides_the_decision_of_the_customer(admin: Admin, approach: str) -> None:
     id, _ = received(admin, approach)
     admin.ask("POST", "faults", {"sca": "decline", "next": 1})
 

@@ -15,7 +15,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("promise", "ours", "others"), rows(PROMISES), ids=lambda cell: cell[:40])
-def test_a_promise_has_proofs_that_exist(promise: str, ours: str, others: str) -> None:
+def test_every_promise_names_existing_proofs(promise: str, ours: str, others: str) -> None:
     proofs = re.findall(r"`([^`]+)`", ours)
 
     assert proofs
@@ -27,12 +27,12 @@ def test_a_promise_has_proofs_that_exist(promise: str, ours: str, others: str) -
 
 
 def suite_of(name: str) -> str:
-    """Return the row of the suite that is called so. Raises StopIteration where there is none."""
+    """Return the row of the suite with this name. Raises StopIteration."""
     return next(suite for suite, *_ in rows(SUITES) if suite.lower().startswith(name.split(" with ")[0].lower()))
 
 
 @pytest.mark.parametrize(("suite", "source", "tests", "origin", "found"), rows(SUITES), ids=lambda cell: cell[:40])
-def test_a_suite_is_run_by_tests_that_exist(suite: str, source: str, tests: str, origin: str, found: str) -> None:
+def test_every_suite_names_existing_tests(suite: str, source: str, tests: str, origin: str, found: str) -> None:
     files = re.findall(r"`([^`]+)`", tests)
 
     assert files

@@ -1,4 +1,4 @@
-"""The tutorial: its files, written as it says, are a bank that lints clean and answers as it promises."""
+"""The files of the tutorial are a bank without lint problems and with the promised answers."""
 
 import re
 import uuid
@@ -17,12 +17,12 @@ from xs2a_sandbox.features.authoring.lint import check
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "extend-a-dialect.md").read_text()
 MOST = 300
-"""Lines of YAML that such a bank may need."""
+"""The maximum number of YAML lines for this bank."""
 CONSENT = {"Consent-ID": "5b0f6c1e-3a52-4c0b-9a44-6a1d3f6f0a01"}
 
 
 def texts() -> dict[str, str]:
-    """What the page says that files hold, by their names: each block is that of the name before it."""
+    """Return the contents of the files on the page by file name: each block follows the name of its file."""
     named: dict[str, str] = {}
     for before, language, text in re.findall(r"(.*?)^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         if language == "yaml":
@@ -72,27 +72,27 @@ def ask(serving: Serving, path: str, token: str | None, method: str = "GET", **m
     return requests.request(method, f"{serving.direct}/psd2/lago{path}", headers=headers, timeout=20, **more)
 
 
-def test_it_lints_clean_and_its_examples_hold(lago: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bank_has_no_lint_problems_and_its_examples_pass(lago: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(lago)
     assert [str(problem) for problem in check(settings.load({"state": "memory:"}, {}, lago))] == []
 
 
-def test_it_is_short_and_has_ten_differences() -> None:
+def test_the_bank_is_short_and_has_ten_differences() -> None:
     yaml = [text for name, text in texts().items() if name.endswith(".yaml")]
     assert sum(len(text.splitlines()) for text in yaml) < MOST
     assert re.findall(r"^## (\d+)\. ", PAGE, re.MULTILINE) == [str(number) for number in range(1, 11)]
 
 
-def test_the_files_are_in_what_init_writes(lago: Path) -> None:
+def test_the_files_extend_the_dialect_that_init_writes(lago: Path) -> None:
     assert yaml_reader.read(lago / "cassettes/lago/dialect.yaml").value["extends"] == "berlin-group-1.3"
 
 
-def test_without_a_token_nobody_gets_anywhere(serving: Serving) -> None:
+def test_a_request_without_a_token_is_refused(serving: Serving) -> None:
     refused = ask(serving, "/v1/accounts", None, headers=CONSENT)
     assert (refused.status_code, refused.json()["tppMessages"][0]["code"]) == (401, "TOKEN_UNKNOWN")
 
 
-def test_accounts_have_ids_of_the_banks_own(serving: Serving, token: str) -> None:
+def test_accounts_have_the_ids_of_this_bank(serving: Serving, token: str) -> None:
     answer = ask(serving, "/v1/accounts", "demo", headers=CONSENT)
     assert [account["resourceId"] for account in answer.json()["accounts"]] == ["LAGO-000123456"]
     assert answer.headers["Server"] == "Lago"
@@ -111,7 +111,7 @@ def test_statements_are_xml(serving: Serving) -> None:
     assert ask(serving, path, "demo", headers={**CONSENT, "Accept": "text/plain"}).status_code == 406
 
 
-def test_a_consent_is_for_180_days_at_most(serving: Serving) -> None:
+def test_a_consent_is_valid_for_180_days_at_most(serving: Serving) -> None:
     body = {"access": {"availableAccounts": "allAccounts"}, "recurringIndicator": True, "validUntil": "9999-12-31"}
     body |= {"frequencyPerDay": 4, "combinedServiceIndicator": False}
     answer = ask(serving, "/v1/consents", "demo", "POST", json=body)
@@ -119,7 +119,7 @@ def test_a_consent_is_for_180_days_at_most(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize(("purpose", "status"), [("SALA", 201), ("GDDS", 201), ("other", 400), (None, 400)])
-def test_the_own_product_needs_its_purpose(serving: Serving, purpose: str | None, status: int) -> None:
+def test_a_payment_with_the_own_product_needs_a_purpose(serving: Serving, purpose: str | None, status: int) -> None:
     assert pay(serving, purpose).status_code == status
 
 
@@ -134,7 +134,7 @@ def pay(serving: Serving, purpose: str | None, **wishes: str) -> requests.Respon
     return ask(serving, "/v1/payments/lago-express", "demo", "POST", json=body, headers={"PSU-ID": "giulia", **wishes})
 
 
-def test_the_page_is_the_banks_and_italian(serving: Serving) -> None:
+def test_the_page_has_the_banks_style_and_is_italian(serving: Serving) -> None:
     made = pay(serving, "SALA", **{"TPP-Redirect-Preferred": "true"})
     link = made.json()["_links"]["scaRedirect"]["href"]
     page = requests.get(link, headers={"Accept-Language": "fr"}, timeout=20)
@@ -156,6 +156,6 @@ def test_the_second_wrong_password_fails(serving: Serving) -> None:
         assert ask(serving, one, "demo").json()["scaStatus"] == status
 
 
-def test_branches(serving: Serving) -> None:
+def test_a_transaction_shows_its_branch(serving: Serving) -> None:
     answer = ask(serving, "/v1/branches?city=Como", "demo")
     assert answer.json() == {"branches": [{"name": "Sede centrale", "city": "Como"}]}

@@ -1,4 +1,4 @@
-"""A new user's first case: from an empty folder to a test of their own app, by documented commands alone."""
+"""A new user's first case: from an empty folder to a test of their app, with documented commands only."""
 
 import json
 import os
@@ -56,12 +56,12 @@ def test_our_app_shows_what_the_bank_says(xs2a):
 
 
 class User:
-    """Somebody with a terminal, in a folder of their own."""
+    """A person with a terminal, in their own folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environ = {n: v for n, v in os.environ.items() if not n.startswith(PREFIX)} | {"HOME": str(folder)}
-        self.told: list[str] = []
+        self.output: list[str] = []
 
     @property
     def case(self) -> Path:
@@ -89,7 +89,7 @@ class User:
         assert process.stderr
         self.url = json.loads(process.stdout.readline())["direct"]
         for pipe in (process.stdout, process.stderr):
-            threading.Thread(target=lambda pipe=pipe: self.told.extend(pipe), daemon=True).start()
+            threading.Thread(target=lambda pipe=pipe: self.output.extend(pipe), daemon=True).start()
         return process
 
     def pays(self, amount: str, iban: str = "DE89370400440532013000") -> httpx.Response:
@@ -123,12 +123,12 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
 
 
 def saves(user: User) -> None:
-    """As in the first step; with several workers the others may begin elsewhere."""
+    """As in the first step. With several workers, the other steps may start in another worker."""
     user.case.write_text(CASE)
     wait_until(lambda: user.pays("500.01").status_code == 403)
 
 
-def test_one_it_answers_when_the_file_is_saved(user: User) -> None:
+def test_step_1_the_case_answers_after_the_file_is_saved(user: User) -> None:
     assert user.pays("500.01").status_code == 200
     saves(user)
     assert user.pays("500.01").json()["tppMessages"][0]["text"] == "not to Germany at once"
@@ -136,32 +136,32 @@ def test_one_it_answers_when_the_file_is_saved(user: User) -> None:
     assert user.types("xs2a_sandbox", "lint").startswith("no problems")
 
 
-def test_two_a_mistake_is_told_with_its_line_and_changes_nothing(user: User) -> None:
+def test_step_2_a_mistake_is_reported_with_its_line_and_changes_nothing(user: User) -> None:
     saves(user)
     user.case.write_text(CASE.replace("    match:", "    mtach:"))
-    wait_until(lambda: any("germany.yaml:5:5: error unknown-key" in line for line in user.told))
-    assert any("did you mean match?" in line for line in user.told)
+    wait_until(lambda: any("germany.yaml:5:5: error unknown-key" in line for line in user.output))
+    assert any("did you mean match?" in line for line in user.output)
     assert user.pays("500.01").status_code == 403
     assert "germany.yaml:5:5: error unknown-key" in user.types("xs2a_sandbox", "lint", status=1)
 
 
-def test_three_mended_it_answers_again(user: User) -> None:
+def test_step_3_the_fixed_case_answers_again(user: User) -> None:
     saves(user)
-    heard = len(user.told)
+    heard = len(user.output)
     user.case.write_text(CASE.replace("not to Germany at once", "not so quickly"))
     wait_until(lambda: user.pays("500.01").json().get("tppMessages", [{}])[0].get("text") == "not so quickly")
-    assert any("loaded again" in line for line in user.told[heard:])
+    assert any("loaded again" in line for line in user.output[heard:])
     user.case.write_text(CASE)
     wait_until(lambda: user.pays("500.01").json()["tppMessages"][0]["text"] == "not to Germany at once")
 
 
-def test_four_a_test_of_their_own_app_asserts_it(user: User) -> None:
+def test_step_4_a_test_of_the_app_asserts_the_case(user: User) -> None:
     saves(user)
     (user.case.parents[2] / "test_app.py").write_text(TEST)
     assert "1 passed" in user.types("pytest", "-p", "no:cacheprovider", "test_app.py")
 
 
-def test_five_why_another_request_did_not_match(user: User) -> None:
+def test_step_5_explain_shows_why_another_request_did_not_match(user: User) -> None:
     saves(user)
     body = json.dumps(
         {

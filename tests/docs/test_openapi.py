@@ -1,4 +1,4 @@
-"""docs/openapi.yaml: valid, and what the cassettes and schemas say today."""
+"""docs/openapi.yaml: valid, and complete."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
+from tools.generate.openapi import bundled_document, text
 
-from xs2a_sandbox.documentation.openapi import bundled_document, text
 from xs2a_sandbox.documents import yaml_reader
 
 
@@ -22,17 +22,17 @@ def operations(written: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, An
             yield method.upper(), path, operation
 
 
-def test_it_is_valid(written: dict[str, Any]) -> None:
+def test_the_document_is_valid(written: dict[str, Any]) -> None:
     validate(written, cls=OpenAPIV31SpecValidator)
 
 
-def test_the_file_says_the_same_to_every_yaml_reader(written: dict[str, Any], tmp_path: Path) -> None:
+def test_all_yaml_readers_read_the_same_document(written: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "openapi.yaml"
     file.write_text(text())
     assert yaml_reader.read(file).value == written
 
 
-def test_every_documented_operation_is_there(written: dict[str, Any]) -> None:
+def test_every_documented_operation_is_in_the_document(written: dict[str, Any]) -> None:
     found = {(method, path) for method, path, _ in operations(written)}
     payments = [
         "/v1/payments/{product}/{paymentId}",
@@ -61,7 +61,7 @@ def test_every_documented_operation_is_there(written: dict[str, Any]) -> None:
     assert len({operation["operationId"] for _, _, operation in operations(written)}) == len(found)
 
 
-def test_what_an_operation_asks_for_and_answers(written: dict[str, Any]) -> None:
+def test_an_operation_has_its_parameters_and_answers(written: dict[str, Any]) -> None:
     operation = written["paths"]["/v1/accounts/{account-id}/transactions"]["get"]
     parts = written["components"]
     named = [entry["$ref"].rpartition("/")[2] for entry in operation["parameters"] if "$ref" in entry]
@@ -78,7 +78,7 @@ def test_what_an_operation_asks_for_and_answers(written: dict[str, Any]) -> None
     assert sorted(operation["responses"]) == ["200", "400", "401", "403", "404", "413", "429", "500", "503", "504"]
 
 
-def test_bodies_by_product(written: dict[str, Any]) -> None:
+def test_bodies_depend_on_the_product(written: dict[str, Any]) -> None:
     body = written["paths"]["/v1/bulk-payments/sepa-credit-transfers"]["post"]["requestBody"]
 
     assert body["content"]["application/json"]["schema"] == {
@@ -86,7 +86,7 @@ def test_bodies_by_product(written: dict[str, Any]) -> None:
     }
 
 
-def test_a_product_that_is_not_written_out_is_an_enum(written: dict[str, Any]) -> None:
+def test_a_product_without_a_separate_path_is_an_enum(written: dict[str, Any]) -> None:
     operation = written["paths"]["/v1/payments/{product}/{paymentId}"]["get"]
 
     assert operation["parameters"][0]["schema"]["enum"] == [

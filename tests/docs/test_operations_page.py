@@ -1,9 +1,8 @@
 """docs/operations.md names every operation of both documented dialects."""
 
 import pytest
-
-from xs2a_sandbox.documentation.openapi import writer
-from xs2a_sandbox.documentation.operations_page import DIALECTS, page
+from tools.generate.openapi import writer
+from tools.generate.operations_page import DIALECTS, page
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -30,7 +30,7 @@ def block(language: str) -> str:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Installs a module as the distribution that a pyproject.toml tells of, where processes find it."""
+    """Install a module as the distribution that a pyproject.toml describes, where subprocesses find it."""
     place = tmp_path / "site-packages"
     place.mkdir()
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])]))
@@ -53,7 +53,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "xs2a_sandbox", *arguments], cwd=cwd, capture_output=True, text=True)
 
 
-def test_the_plugin_of_the_page_adds_what_the_page_says(install: Install, tmp_path: Path) -> None:
+def test_the_documented_plugin_adds_the_documented_parts(install: Install, tmp_path: Path) -> None:
     install(block("python"))
     cases = tmp_path / "cassettes/cases"
     cases.mkdir(parents=True)
@@ -96,13 +96,13 @@ def test_a_mode_of_a_plugin_answers_for_a_bank_and_is_explained(install: Install
         assert explained["message"] == "the bank is closed for today (mode closed)"
 
 
-def test_a_mode_that_asks_no_bank_needs_no_url(install: Install, tmp_path: Path) -> None:
+def test_a_mode_that_needs_no_bank_needs_no_url(install: Install, tmp_path: Path) -> None:
     install(block("python"))
     with served(tmp_path, "--mode", "closed") as sandbox:
         assert httpx.get(f"{sandbox.direct}/v1/accounts").json() == {"message": "closed for today"}
 
 
-def test_other_hooks_are_heard(install: Install, tmp_path: Path) -> None:
+def test_other_hooks_are_called(install: Install, tmp_path: Path) -> None:
     install(
         """
         from xs2a_sandbox.plugin import Answer, ControlRoute, hookimpl, json_answer
@@ -150,20 +150,20 @@ BROKEN = {
     ),
     "no handler": (
         "from xs2a_sandbox.plugin import hookimpl\n\n@hookimpl\ndef handlers():\n    return 'ab'\n",
-        "handlers: TypeError: 'a' is nothing that this hook can add",
+        "handlers: TypeError: this hook cannot add 'a'",
     ),
 }
 
 
 @pytest.mark.parametrize(("code", "reason"), BROKEN.values(), ids=BROKEN)
-def test_a_plugin_that_fails_costs_only_itself(install: Install, tmp_path: Path, code: str, reason: str) -> None:
+def test_a_failing_plugin_does_not_affect_the_others(install: Install, tmp_path: Path, code: str, reason: str) -> None:
     install(code)
     listed = command("plugins", cwd=tmp_path)
     assert listed.returncode == 1
     assert f"acme-bank cannot be used: {reason}" in listed.stderr
 
 
-def test_a_sandbox_serves_without_a_plugin_that_fails(install: Install, tmp_path: Path) -> None:
+def test_a_sandbox_serves_without_a_failing_plugin(install: Install, tmp_path: Path) -> None:
     code, reason = BROKEN["hook"]
     install(code)
     with served(tmp_path) as sandbox:
@@ -194,7 +194,7 @@ def run_parts():
 """
 
 
-def test_a_part_of_a_run_that_fails_costs_only_itself(install: Install, tmp_path: Path) -> None:
+def test_a_failing_part_of_a_run_does_not_affect_the_others(install: Install, tmp_path: Path) -> None:
     install(PARTS)
     with served(tmp_path) as sandbox:
         assert "console   http" in sandbox.output
@@ -206,7 +206,7 @@ def test_a_part_of_a_run_that_fails_costs_only_itself(install: Install, tmp_path
         assert sandbox.stop() == 0
 
 
-def test_a_plugin_that_is_named_as_a_feature_takes_nothing_from_it(install: Install, tmp_path: Path) -> None:
+def test_a_plugin_with_the_name_of_a_feature_does_not_replace_it(install: Install, tmp_path: Path) -> None:
     install(block("python"), block("toml").replace("acme-bank = ", "console = "))
     listed = json.loads(command("plugins", "--json", cwd=tmp_path).stdout)
     assert "console" in listed["features"]
@@ -214,11 +214,11 @@ def test_a_plugin_that_is_named_as_a_feature_takes_nothing_from_it(install: Inst
     assert command("console", "--help", cwd=tmp_path).returncode == 0
 
 
-def test_a_name_that_is_there_already_is_a_mistake(install: Install, tmp_path: Path) -> None:
+def test_a_name_that_is_already_used_is_a_mistake(install: Install, tmp_path: Path) -> None:
     install(block("python").replace("acme.points", "accounts.list"))
     done = command("lint", cwd=tmp_path)
     assert done.returncode == 2
-    assert "a plugin has a handler accounts.list, which is there already" in done.stderr
+    assert "a plugin has a handler accounts.list, but this name is already taken" in done.stderr
 
 
 CONFIGURED = """
@@ -255,9 +255,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("line", "mistake"), WRONG.values(), ids=WRONG)
-def test_settings_that_no_plugin_can_use_are_a_mistake(
-    install: Install, tmp_path: Path, line: str, mistake: str
-) -> None:
+def test_settings_that_no_plugin_uses_are_a_mistake(install: Install, tmp_path: Path, line: str, mistake: str) -> None:
     install(CONFIGURED)
     (tmp_path / "xs2a-sandbox.yaml").write_text(f"plugins:\n  {line}\n")
     done = command("serve", "--port", "0", "--proxy-port", "0", "--confdir", str(tmp_path / "conf"), cwd=tmp_path)
@@ -266,13 +264,16 @@ def test_settings_that_no_plugin_can_use_are_a_mistake(
 
 
 STOPPING = {
-    "a mode of the sandbox": ('Mode("simulate", print)', "a plugin has a mode simulate, which is there already"),
-    "no maker": ('Mode("closed")', "the mode closed of a plugin cannot be made"),
+    "a mode of the sandbox": (
+        'Mode("simulate", print)',
+        "a plugin adds the mode simulate, but this name is already taken",
+    ),
+    "no maker": ('Mode("closed")', "the plugin's mode closed failed to load"),
 }
 
 
 @pytest.mark.parametrize(("mode", "mistake"), STOPPING.values(), ids=STOPPING)
-def test_a_mode_that_cannot_be_is_a_mistake(install: Install, tmp_path: Path, mode: str, mistake: str) -> None:
+def test_an_invalid_mode_is_a_mistake(install: Install, tmp_path: Path, mode: str, mistake: str) -> None:
     install(f"from xs2a_sandbox.plugin import Mode, hookimpl\n\n@hookimpl\ndef modes():\n    return [{mode}]\n")
     done = command("serve", "--port", "0", "--proxy-port", "0", "--confdir", str(tmp_path / "conf"), cwd=tmp_path)
     assert done.returncode == 2
@@ -280,7 +281,7 @@ def test_a_mode_that_cannot_be_is_a_mistake(install: Install, tmp_path: Path, mo
     assert "Traceback" not in done.stderr
 
 
-def test_without_a_plugin_the_list_says_so(tmp_path: Path) -> None:
+def test_without_plugins_the_list_reports_none(tmp_path: Path) -> None:
     assert command("plugins", cwd=tmp_path).stdout.endswith("\nno plugin is installed\n")
 
 

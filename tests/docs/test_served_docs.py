@@ -1,4 +1,4 @@
-"""The documentation that the sandbox serves: every link of every page leads somewhere, and nothing else is shown."""
+"""The served documentation: every link works, and no other files are shown."""
 
 import re
 from functools import cache
@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from tests.support.engine_client import Client, an_engine
-from xs2a_sandbox.control.documentation import site
+from xs2a_sandbox.documentation import page_names
 from xs2a_sandbox.http.messages import Door
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +23,7 @@ def client() -> Client:
 
 
 class Links(HTMLParser):
-    """What a page links to and shows, and the anchors in it."""
+    """The links, images and anchors of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Links(HTMLParser):
                 self.anchors.append(value)
 
 
-def test_every_link_of_every_page_leads_somewhere(client: Client) -> None:
+def test_every_link_of_every_page_resolves(client: Client) -> None:
     first = client.get(BASE)
     assert (first.status, first.headers["location"]) == (303, f"{BASE}/index.md")
     waiting, pages, wanted = [f"{BASE}/index.md"], dict[str, Links](), dict[str, str]()
@@ -55,7 +55,7 @@ def test_every_link_of_every_page_leads_somewhere(client: Client) -> None:
             if not parts.netloc and parts.path not in {*pages, *waiting}:
                 wanted[parts.path] = path
                 waiting.append(parts.path)
-    assert {f"{BASE}/{name}" for name in site().names()} <= {*pages}, "every page can be found from the first"
+    assert {f"{BASE}/{name}" for name in page_names()} <= {*pages}, "every page can be reached from the first"
     assert not [path for path in pages if not path.startswith(f"{BASE}/")]
     for path, page in pages.items():
         assert len(page.anchors) == len(set(page.anchors)), path
@@ -66,7 +66,7 @@ def test_every_link_of_every_page_leads_somewhere(client: Client) -> None:
         assert not page.tags & {"script", "iframe", "form", "link"}, path
 
 
-def test_a_page_is_html_that_needs_no_script_and_stays_alone(client: Client) -> None:
+def test_a_page_is_html_without_scripts_and_cannot_be_framed(client: Client) -> None:
     answer = client.get(f"{BASE}/clients.md")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
@@ -76,41 +76,41 @@ def test_a_page_is_html_that_needs_no_script_and_stays_alone(client: Client) -> 
     assert "<!-- runs" not in answer.body.decode()
 
 
-@pytest.mark.parametrize("name", site().names())
-def test_no_table_is_split_and_no_link_broken(client: Client, name: str) -> None:
-    """Rows after a blank line are no rows but a paragraph that begins with a bar; a link with a blank is none."""
+@pytest.mark.parametrize("name", page_names())
+def test_tables_and_links_are_intact(client: Client, name: str) -> None:
+    """A blank line ends a table, so later rows become a paragraph; a link that contains a blank is not a link."""
     html = client.get(f"{BASE}/{name}").body.decode()
     assert re.findall(r"<p>\|.{0,60}", html) == []
     assert re.findall(r".{0,30}\]\([^)]*\)", re.sub(r"<code.*?</code>", "", html, flags=re.DOTALL)) == []
 
 
-def test_the_name_is_enough(client: Client) -> None:
+def test_the_extension_is_optional(client: Client) -> None:
     answer = client.get(f"/s/mine{BASE}/journeys/consent")
     assert (answer.status, answer.headers["location"]) == (303, f"/s/mine{BASE}/journeys/consent.md")
 
 
 @pytest.mark.parametrize("name", ["site/conf.py", "..%2f..%2fpyproject.toml", "%2fetc%2fpasswd", "images", "a%00.md"])
-def test_what_is_no_page_is_not_shown(client: Client, name: str) -> None:
+def test_other_files_are_not_shown(client: Client, name: str) -> None:
     answer = client.get(f"{BASE}/{name}")
     assert answer.status == 404
     assert b"There is no such page" in answer.body
 
 
-def test_a_misspelt_page_is_proposed(client: Client) -> None:
+def test_a_misspelt_page_gets_a_suggestion(client: Client) -> None:
     answer = client.get(f"{BASE}/clint.md")
     assert answer.status == 404
     assert "did you mean lint?" in answer.body.decode()
 
 
 @pytest.mark.parametrize("door", ["proxy", "tls"])
-def test_it_is_at_the_base_url_only(client: Client, door: Door) -> None:
+def test_the_documentation_is_only_at_the_base_url(client: Client, door: Door) -> None:
     answer = client.get(f"{BASE}/index.md", door=door)
     assert answer.status == 404
 
 
 @cache
 def cited() -> set[tuple[str, str]]:
-    """Pages that texts of the package cite, with the file of the text."""
+    """Return the pages that strings of the package refer to, with the file of each string."""
     sources = [
         *(ROOT / "addons").rglob("*.py"),
         *(ROOT / "addons").rglob("*.html"),
@@ -123,13 +123,13 @@ def cited() -> set[tuple[str, str]]:
     return {(page or other, file.name) for pages, file in found for page, other in pages}
 
 
-def test_every_page_that_a_text_cites_is_there() -> None:
-    names = {name.removesuffix(".md") for name in site().names()}
+def test_every_page_cited_in_the_code_exists() -> None:
+    names = {name.removesuffix(".md") for name in page_names()}
     assert cited()
     assert not {(page, file) for page, file in cited() if page not in names}
 
 
-def test_no_text_cites_a_file_that_users_of_the_wheel_do_not_have() -> None:
+def test_the_code_cites_no_file_that_is_missing_from_the_wheel() -> None:
     in_code = re.compile(r"""^[^#"]*["'].*\bdocs/[\w/-]+\.md""")
     files = [*(ROOT / "addons").rglob("*.py"), *(ROOT / "addons").rglob("*.html")]
     lines = {
@@ -145,12 +145,12 @@ PUBLISHED = re.compile(r"pipx? install (-U )?\"?xs2a-sandbox|uvx xs2a-sandbox|gh
 
 
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{file.relative_to(ROOT / 'docs')}" for file in PAGES)])
-def test_what_holds_after_the_first_release_is_said_in_the_same_words(page: str) -> None:
+def test_the_phrase_after_the_first_release_is_always_a_link(page: str) -> None:
     text = (ROOT / page).read_text()
     words = re.findall("after the first release", text, re.IGNORECASE)
     links = re.findall(
         r"\[after the first release\]\((?:docs/)?quickstart\.md#after-the-first-release\)", text, re.IGNORECASE
     )
     if page != "docs/quickstart.md":
-        assert len(words) == len(links), "each leads to the page that says what holds until then"
+        assert len(words) == len(links), "each links to the page that explains what works until then"
         assert bool(PUBLISHED.search(text)) <= bool(links)

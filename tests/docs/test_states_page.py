@@ -1,11 +1,11 @@
-"""docs/states.md shows the tables that the handlers move by."""
+"""docs/states.md shows the tables of the state machines."""
 
 import re
 
 import pytest
+from tools.generate.states_page import page
 
 from xs2a_sandbox.bank.domain.lifecycle import MACHINES, NONE, REMOVED, Machine
-from xs2a_sandbox.documentation.states_page import page
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
@@ -17,3 +17,4 @@ def test_the_page_shows_every_arrow_and_deviation(machine: Machine) -> None:
         (ends.get(state, state), ends.get(t.to, t.to), t.event) for t in machine.transitions for state in t.states
     ]
     assert all(f"- {deviation.reason}" in section for deviation in machine.deviations)
+    assert all(f"| `{state}` | {meaning} |" in section for state, meaning in machine.meanings.items())

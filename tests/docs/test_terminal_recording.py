@@ -1,4 +1,4 @@
-"""The recording of a terminal that the README shows."""
+"""The recording of a terminal in the README."""
 
 import re
 from xml.etree import ElementTree
@@ -8,11 +8,11 @@ from tools import terminal_recording
 
 
 @pytest.mark.slow
-def test_the_recording_is_what_the_commands_print_today() -> None:
+def test_the_recording_matches_the_current_output_of_the_commands() -> None:
     assert terminal_recording.drawn(terminal_recording.record()) == terminal_recording.PICTURE.read_text()
 
 
-def test_it_runs_nothing_and_fetches_nothing() -> None:
+def test_the_picture_has_no_scripts_and_no_external_references() -> None:
     text = terminal_recording.PICTURE.read_text()
     drawing = ElementTree.fromstring(text)
     elements = {element.tag.rpartition("}")[2] for element in drawing.iter()}

@@ -1,4 +1,4 @@
-"""The error texts on the page of troubleshooting are those of the code."""
+"""The error texts in docs/troubleshooting.md match the code."""
 
 import errno
 import logging
@@ -23,19 +23,19 @@ PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
 CA_FILE = Path("/home/you/.xs2a-sandbox/mitmproxy-ca-cert.pem")
 
 
-def test_a_port_in_use() -> None:
+def test_the_page_shows_the_error_for_a_port_in_use() -> None:
     text = str(no_port("127.0.0.1", 8081, "--port", OSError(errno.EADDRINUSE, "")))
     assert f"\nError: {text}\n" in PAGE
 
 
-def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_the_error_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "win32")
     with pytest.raises(UserMistake) as caught:
         check_system()
     assert f"\nError: {caught.value}\n" in PAGE
 
 
-def test_a_state_file_of_another_format(tmp_path: Path) -> None:
+def test_the_page_shows_the_error_for_a_state_file_of_another_format(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
     SqliteStore(file).close()
     with closing(sqlite3.connect(file)) as connection:
@@ -45,7 +45,7 @@ def test_a_state_file_of_another_format(tmp_path: Path) -> None:
     assert f"\nError: {str(caught.value).replace(str(tmp_path), '/home/you/.xs2a-sandbox')}\n" in PAGE
 
 
-def test_no_sandbox_runs() -> None:
+def test_the_page_shows_the_error_if_no_sandbox_is_running() -> None:
     url = "http://127.0.0.1:1"
     with pytest.raises(UserMistake) as caught:
         Client(url, token="x").clock()
@@ -56,10 +56,10 @@ def test_no_sandbox_runs() -> None:
     ("warn", "shown"),
     [
         (lambda: warn_of_handshake("the client at 127.0.0.1:47520", "bank.example", "alert unknown ca", CA_FILE), None),
-        (lambda: warn_of_leaving("the client", None, CA_FILE), "left in the middle of the TLS handshake"),
+        (lambda: warn_of_leaving("the client", None, CA_FILE), "closed the connection during the TLS handshake"),
     ],
 )
-def test_a_client_that_does_not_trust(
+def test_the_page_shows_the_warning_about_a_client_that_does_not_trust_the_ca(
     warn: Callable[[], None], shown: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -69,11 +69,11 @@ def test_a_client_that_does_not_trust(
     assert not shown or shown in message
 
 
-def test_a_page_of_the_sandbox_through_the_proxy() -> None:
+def test_the_page_shows_the_error_for_sandbox_pages_through_the_proxy() -> None:
     assert f"\n{hint(Request('GET', '/_sandbox/state', door='proxy'))}\n" in PAGE
 
 
-def test_another_host_than_the_banks() -> None:
+def test_the_page_shows_the_error_for_another_host() -> None:
     request = Request("GET", "/v1/accounts", scheme="http", host="api.other.example", door="proxy")
     error = unknown_host(request, RealBank(url="https://api.bank.example/psd2"))
     assert f"\n{error.values['hint']}\n" in PAGE
@@ -84,18 +84,21 @@ def test_another_host_than_the_banks() -> None:
     [
         ("features/console/console.py", "This link has expired or was used before. This command prints a new one:"),
         ("features/console/console.py", "A link signs in; this command prints one:"),
-        ("cli/serve/announcement.py", "in memory, gone when the sandbox stops"),
-        ("doors/door.py", "this proxy asks for the user name and password of --proxy-auth"),
-        ("control/access.py", "is not this sandbox: use localhost, or the host of --host or --public-url"),
+        ("cli/serve/announcement.py", "in memory, lost when the sandbox stops"),
+        ("doors/door.py", "this proxy requires the user name and password given with --proxy-auth"),
+        (
+            "control/access.py",
+            "is not a name of this sandbox: use localhost, or the host given with ",
+        ),
         ("control/client.py", "does not accept the admin token"),
-        ("state/sqlite.py", "is another program's database"),
+        ("state/sqlite.py", "is the database of another program"),
         ("recording/replay.py", "was redacted with another key"),
-        ("upstream/failures.py", "it asks for a client certificate: `client_cert`"),
-        ("upstream/failures.py", "; name the CA that issued it: `ca`"),
-        ("upstream/failures.py", "its name is not known"),
+        ("upstream/failures.py", "it requires a client certificate; set `client_cert`"),
+        ("upstream/failures.py", "; set `ca` to the CA that issued it"),
+        ("upstream/failures.py", "its host name is unknown"),
         ("upstream/failures.py", "connect timeout: no connection within"),
     ],
 )
-def test_other_texts(file: str, text: str) -> None:
+def test_the_page_shows_other_texts(file: str, text: str) -> None:
     assert text in (ROOT / "addons" / "xs2a_sandbox" / file).read_text()
     assert text in PAGE

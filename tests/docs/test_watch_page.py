@@ -1,4 +1,4 @@
-"""The workflow of docs/watch.md: a workflow, and its commands run against a bank that changes."""
+"""The workflow in docs/watch.md: it is valid, and its commands run against a bank that changes."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from tests.support.far_bank import FarBank, ok
 
 def workflow() -> dict[str, Any]:
     (block,) = [block for block in blocks("watch.md") if block.language == "yaml"]
-    # Without resolving scalars: `on` is a key, not the truth.
+    # Do not resolve scalars: `on` is a key, not a boolean.
     read: dict[str, Any] = yaml.load(block.text, yaml.BaseLoader)
     return read
 
@@ -27,7 +27,7 @@ def steps() -> list[dict[str, Any]]:
     return listed
 
 
-def test_it_is_a_workflow_that_may_only_read() -> None:
+def test_the_workflow_has_only_read_permissions() -> None:
     page = workflow()
     assert page["permissions"] == {"contents": "read"}
     assert {"schedule", "workflow_dispatch"} == page["on"].keys()
@@ -35,7 +35,7 @@ def test_it_is_a_workflow_that_may_only_read() -> None:
     assert all(step["uses"].startswith("actions/") and "@v" in step["uses"] for step in steps() if "uses" in step)
 
 
-def test_the_history_is_kept_where_watch_writes_it_even_if_it_fails() -> None:
+def test_the_history_is_saved_even_if_watch_fails() -> None:
     restored, saved = (step for step in steps() if "cache/" in step.get("uses", ""))
     assert restored["with"]["path"] == saved["with"]["path"] == "drift"
     assert saved["if"] == "always()"
@@ -43,7 +43,7 @@ def test_the_history_is_kept_where_watch_writes_it_even_if_it_fails() -> None:
 
 
 @pytest.mark.slow
-def test_its_command_fails_on_new_drift_and_writes_what_is_kept(tmp_path: Path) -> None:
+def test_the_command_fails_on_new_drift_and_writes_the_history(tmp_path: Path) -> None:
     (step,) = [step for step in steps() if "watch" in step.get("run", "")]
     tape = a_tape(tmp_path, "/own", 200, '{"name": "old"}')
     tape.rename(tmp_path / "recording")

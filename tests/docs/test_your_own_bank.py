@@ -1,4 +1,4 @@
-"""The page of an interface of one's own: its files, written as it says, are a bank with money, pages and campaigns."""
+"""The files of the page are a bank with its own interface, and with money, pages and campaigns."""
 
 import re
 import sys
@@ -16,18 +16,17 @@ from xs2a_sandbox.features.authoring.lint import check
 from xs2a_sandbox.features.campaign.campaign import Campaign
 from xs2a_sandbox.features.campaign.command import Command
 from xs2a_sandbox.features.campaign.kept_results import ResultsFile
-from xs2a_sandbox.features.campaign.plan import choose_faults
 from xs2a_sandbox.features.pytest.server_process import Process
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your-own-bank.md").read_text()
 MOST = 150
-"""Lines of YAML that such a bank may need."""
+"""The maximum number of YAML lines for this bank."""
 BACK = "https://app.example/back"
 ORDER = {"amount": "12.50", "to": {"name": "Tide", "iban": "IE64IRCE92050112345678"}}
 
 
 def texts() -> dict[str, str]:
-    """What the page says that files hold, by their names: each block is that of the name before it."""
+    """Return the contents of the files on the page by file name: each block follows the name of its file."""
     found = re.findall(r"(.*?)^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return {re.findall(r"`(cassettes/pebble/\S+\.yaml)`", before)[-1]: text for before, text in found}
 
@@ -58,7 +57,7 @@ def ask(bank: Process, path: str, key: str | None = None, **body: Any) -> reques
 
 
 def decide(page: str, **account: str) -> requests.Response:
-    """The customer's way through the pages: logs in, chooses, and approves with the code."""
+    """Act as the customer: log in, choose, and approve with the code."""
     browser = requests.Session()
     steps: list[dict[str, str]] = [{"customer": "una", "password": "shingle"}, account, {"otp": "246810"}]
     shown = browser.get(page, timeout=20)
@@ -72,7 +71,7 @@ def decide(page: str, **account: str) -> requests.Response:
     return answer
 
 
-def test_it_is_short_and_lints_clean(pebble: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bank_is_short_and_has_no_lint_problems(pebble: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(len(text.splitlines()) for text in texts().values()) <= MOST
     monkeypatch.chdir(pebble)
     assert [str(problem) for problem in check(settings.load({"state": "memory:"}, {}, pebble))] == []
@@ -98,7 +97,7 @@ def test_a_customer_allows_access_and_pays(bank: Process) -> None:
     assert [line["moved"] for line in lines] == ["-12.50 EUR", "-18.40 EUR"]
 
 
-def test_without_a_key_nobody_gets_anywhere(bank: Process) -> None:
+def test_a_request_without_a_key_is_refused(bank: Process) -> None:
     refused = ask(bank, "pots/list")
     assert (refused.status_code, refused.json()["oops"]) == (400, "bad-question")
     unknown = ask(bank, "orders/look", order="nobody")
@@ -123,7 +122,7 @@ give() or give()
 """
 
 
-def test_a_campaign_finds_what_is_ordered_twice(pebble: Path, bank: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_finds_a_duplicate_order(pebble: Path, bank: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pebble)
     interface, _ = interface_and_schemas(settings.load({"state": "memory:"}, {}, pebble))
     campaign = Campaign(
@@ -133,7 +132,7 @@ def test_a_campaign_finds_what_is_ordered_twice(pebble: Path, bank: Process, mon
         url=bank.direct,
         confdir=bank.confdir,
         slow="10ms",
-        choose=lambda faults: choose_faults(faults, ("give-order 1: reset",)),
+        choose=("give-order 1: reset",),
     )
     campaign.scratch.mkdir()
     results = campaign.run(ResultsFile(campaign.scratch / "results.jsonl", {}, False))
@@ -149,14 +148,14 @@ def test_a_campaign_finds_what_is_ordered_twice(pebble: Path, bank: Process, mon
         ("orders/give", {"to": {}}, "amount must have a currency and an amount"),
         ("orders/give", {"amount": "1.00", "to": {"iban": 7}}, "iban must be text"),
         ("orders/give", {"amount": "1.00", "to": {"name": ["x"]}}, "name must be text"),
-        ("access/ask", {"to": "balances"}, "what a consent permits is a list of list, details, balances"),
-        ("access/ask", {"to": ["all"]}, "what a consent permits is a list of list, details, balances"),
+        ("access/ask", {"to": "balances"}, "the permissions of a consent must be a list of list, details, balances"),
+        ("access/ask", {"to": ["all"]}, "the permissions of a consent must be a list of list, details, balances"),
         ("access/ask", {"until": "never"}, "until must be a date, such as 20"),
         ("access/ask", {"until": 7}, "until must be a date, such as 20"),
         ("access/ask", {"until": "2000-01-01"}, "until must not be before 20"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_the_words_of_the_interface(
+def test_invalid_requests_are_refused_in_the_words_of_the_interface(
     bank: Process, path: str, body: dict[str, Any], why: str
 ) -> None:
     refused = ask(bank, path, **body)

@@ -1,4 +1,4 @@
-"""Whoever reads a folder that somebody else has made shows nothing from beside it, and neither hangs nor fills up."""
+"""Reading a folder from other people does not reveal files outside of it, does not hang, and uses limited memory."""
 
 import asyncio
 import json
@@ -29,15 +29,15 @@ PATIENCE = 60
 
 
 @pytest.fixture
-def beside(tmp_path: Path) -> Path:
-    """A file that is nobody's business: YAML, JSON and HAR would all quote its first line."""
+def outside_file(tmp_path: Path) -> Path:
+    """Return a file outside of the folder. Errors of YAML, JSON and HAR would quote its first line."""
     file = tmp_path / "secret"
     file.write_text(f"{SECRET}: [\n")
     return file
 
 
 @pytest.fixture
-def cases(tmp_path: Path, beside: Path) -> Path:
+def cases(tmp_path: Path, outside_file: Path) -> Path:
     folder = tmp_path / "cases"
     folder.mkdir()
     return folder
@@ -50,15 +50,15 @@ def case(folder: Path, file: str) -> None:
     )
 
 
-def link(folder: Path, beside: Path) -> None:
-    (folder / "stolen.yaml").symlink_to(beside)
+def link(folder: Path, outside_file: Path) -> None:
+    (folder / "stolen.yaml").symlink_to(outside_file)
 
 
-def pipe(folder: Path, beside: Path) -> None:
+def pipe(folder: Path, outside_file: Path) -> None:
     os.mkfifo(folder / "pipe.yaml")
 
 
-def piped_answer(folder: Path, beside: Path) -> None:
+def piped_answer(folder: Path, outside_file: Path) -> None:
     os.mkfifo(folder / "pipe")
     case(folder, "pipe")
 
@@ -66,13 +66,13 @@ def piped_answer(folder: Path, beside: Path) -> None:
 TRAPS: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     "a path": (
         lambda folder, _: case(folder, "../secret"),
-        "case.yaml:4:54: error answer: ../secret cannot be read: it leads out",
+        "case.yaml:4:54: error answer: ../secret cannot be read: it resolves to",
     ),
-    "an absolute path": (lambda folder, beside: case(folder, str(beside)), "it leads out of the folder"),
-    "a device": (lambda folder, _: case(folder, "/dev/zero"), "/dev/zero cannot be read: it leads out of the folder"),
-    "a pipe to answer with": (piped_answer, "pipe cannot be read: it is no regular file but a pipe"),
-    "a link": (link, "stolen.yaml:1:1: error unreadable: cannot be read: it leads out of the folder"),
-    "a pipe": (pipe, "pipe.yaml:1:1: error unreadable: cannot be read: it is no regular file but a pipe"),
+    "an absolute path": (lambda folder, outside_file: case(folder, str(outside_file)), "it resolves to"),
+    "a device": (lambda folder, _: case(folder, "/dev/zero"), "/dev/zero cannot be read: it resolves to"),
+    "a pipe to answer with": (piped_answer, "pipe cannot be read: it is not a regular file but a pipe"),
+    "a link": (link, "stolen.yaml:1:1: error unreadable: cannot be read: it resolves to"),
+    "a pipe": (pipe, "pipe.yaml:1:1: error unreadable: cannot be read: it is not a regular file but a pipe"),
 }
 trapped = pytest.mark.parametrize("trap", TRAPS)
 
@@ -81,10 +81,10 @@ trapped = pytest.mark.parametrize("trap", TRAPS)
 @trapped
 @pytest.mark.parametrize("command", ["lint", "serve"])
 def test_commands_refuse_a_folder_with_traps(
-    command: str, trap: str, cases: Path, beside: Path, tmp_path: Path
+    command: str, trap: str, cases: Path, outside_file: Path, tmp_path: Path
 ) -> None:
     make, reason = TRAPS[trap]
-    make(cases, beside)
+    make(cases, outside_file)
     arguments = ["lint", str(cases)] if command == "lint" else ["serve", "--cassettes", str(cases), "--port", "0"]
 
     run = subprocess.run(
@@ -104,7 +104,9 @@ def test_commands_refuse_a_folder_with_traps(
 
 
 @trapped
-def test_a_trap_that_is_laid_while_the_sandbox_runs(trap: str, cases: Path, beside: Path, tmp_path: Path) -> None:
+def test_a_trap_added_while_the_sandbox_runs_is_refused(
+    trap: str, cases: Path, outside_file: Path, tmp_path: Path
+) -> None:
     make, reason = TRAPS[trap]
     settings = Settings(state="memory:", confdir=tmp_path / "confdir", cassettes=(cases,))
     cases.joinpath("good.yaml").write_text(
@@ -112,20 +114,20 @@ def test_a_trap_that_is_laid_while_the_sandbox_runs(trap: str, cases: Path, besi
     )
     engine, lines = build.build(settings), []
     reload = Reload(engine, settings, lambda: settings, lambda text, level="info": lines.append(text))
-    make(cases, beside)
+    make(cases, outside_file)
     cases.joinpath("good.yaml").touch()
 
     asyncio.run(asyncio.wait_for(reload._look(), PATIENCE))
 
     (text,) = lines
     assert reason in text
-    assert "kept what was loaded before" in text
+    assert "the files that were loaded before stay in use" in text
     assert SECRET not in text
     assert Client(engine).get("/good").body == b"good"
     assert Client(engine).get("/leak").status == 404
 
 
-def test_what_one_cassette_answers_with_is_limited_as_a_whole(
+def test_the_answer_files_of_one_cassette_are_limited_in_total(
     cases: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("xs2a_sandbox.cassette.reader.LARGEST_TOGETHER", 1024 * 1024)
@@ -136,12 +138,12 @@ def test_what_one_cassette_answers_with_is_limited_as_a_whole(
 
     (problem,) = loading.check(Settings(confdir=tmp_path / "confdir"), [cases])
 
-    assert problem.text == "b cannot be read: the files of one cassette may be 1 MiB together"
+    assert problem.text == "b cannot be read: the body files of one cassette must not exceed 1 MiB in total"
 
 
 @pytest.mark.parametrize("make", [link, pipe])
-def test_test_data(make: Callable[[Path, Path], None], cases: Path, beside: Path) -> None:
-    make(cases, beside)
+def test_traps_in_test_data_are_refused(make: Callable[[Path, Path], None], cases: Path, outside_file: Path) -> None:
+    make(cases, outside_file)
     (file,) = cases.iterdir()
 
     with pytest.raises(Unreadable) as failure:
@@ -151,26 +153,26 @@ def test_test_data(make: Callable[[Path, Path], None], cases: Path, beside: Path
     assert SECRET not in str(failure.value)
 
 
-def test_schemas(cases: Path, beside: Path) -> None:
-    beside.with_name("beside.schema.json").write_text("{}")
-    (cases / "linked.schema.json").symlink_to(beside)
+def test_traps_in_schemas_are_refused(cases: Path, outside_file: Path) -> None:
+    outside_file.with_name("beside.schema.json").write_text("{}")
+    (cases / "linked.schema.json").symlink_to(outside_file)
     os.mkfifo(cases / "pipe.schema.json")
     schemas = Schemas([cases])
 
-    for name in ("../beside", str(beside.with_name("beside")), "below/../../beside"):
+    for name in ("../beside", str(outside_file.with_name("beside")), "below/../../beside"):
         assert name not in schemas
-    for name, reason in (("linked", "it leads out of the folder"), ("pipe", "it is no regular file but a pipe")):
+    for name, reason in (("linked", "it resolves to"), ("pipe", "it is not a regular file but a pipe")):
         with pytest.raises(Unreadable, match=reason):
             schemas[name]
 
 
 @pytest.mark.parametrize("make", [link, pipe])
-def test_derived_rules_beside_which_something_lies(
-    make: Callable[[Path, Path], None], tmp_path: Path, beside: Path
+def test_traps_next_to_derived_rules_are_refused(
+    make: Callable[[Path, Path], None], tmp_path: Path, outside_file: Path
 ) -> None:
     cassettes = tmp_path / "recording" / derive.CASSETTES
     cassettes.mkdir(parents=True)
-    make(cassettes, beside)
+    make(cassettes, outside_file)
     raw = tmp_path / "recording" / har_log.RAW
     raw.mkdir()
     (raw / "20260101T000000Z-1.har.jsonl").write_text('{"log": {}}\n')
@@ -181,33 +183,35 @@ def test_derived_rules_beside_which_something_lies(
     assert SECRET not in str(failure.value)
 
 
-@pytest.mark.parametrize(("make", "said"), [(link, "it leads out of the folder"), (pipe, "it is no regular file")])
-def test_recordings(make: Callable[[Path, Path], None], said: str, cases: Path, beside: Path) -> None:
-    make(cases, beside)
+@pytest.mark.parametrize(("make", "reason"), [(link, "it resolves to"), (pipe, "it is not a regular file")])
+def test_traps_in_recordings_are_refused(
+    make: Callable[[Path, Path], None], reason: str, cases: Path, outside_file: Path
+) -> None:
+    make(cases, outside_file)
     (file,) = cases.iterdir()
 
     for read in (har_log.read_raw, har_log.read_head):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=reason):
             read(file)
 
 
-def test_stub_mappings(cases: Path, beside: Path) -> None:
+def test_traps_in_stub_mappings_are_refused(cases: Path, outside_file: Path) -> None:
     (cases / "__files").mkdir()
     (cases / "mappings").mkdir()
-    (cases / "mappings" / "linked.json").symlink_to(beside)
-    with pytest.raises(ConfigError, match="it leads out of the folder") as failure:
+    (cases / "mappings" / "linked.json").symlink_to(outside_file)
+    with pytest.raises(ConfigError, match="it resolves to") as failure:
         wiremock.rules(wiremock.read_directory(cases), None, REAL.now())
     assert SECRET not in str(failure.value)
 
     (cases / "mappings" / "linked.json").unlink()
     os.mkfifo(cases / "mappings" / "pipe.json")
-    with pytest.raises(ConfigError, match="it is no regular file but a pipe"):
+    with pytest.raises(ConfigError, match="it is not a regular file but a pipe"):
         wiremock.rules(wiremock.read_directory(cases), None, REAL.now())
 
     (cases / "mappings" / "pipe.json").unlink()
-    (cases / "__files" / "linked").symlink_to(beside)
+    (cases / "__files" / "linked").symlink_to(outside_file)
     os.mkfifo(cases / "__files" / "pipe")
-    for name, reason in (("linked", "it leads out of the folder"), ("pipe", "its body's file is not in")):
+    for name, reason in (("linked", "it resolves to"), ("pipe", "its body file is not in")):
         mapping = {"request": {"method": "GET", "url": "/a"}, "response": {"bodyFileName": name}}
         (cases / "mappings" / "a.json").write_text(json.dumps(mapping))
         imported = wiremock.rules(wiremock.read_directory(cases), None, REAL.now())
@@ -216,7 +220,7 @@ def test_stub_mappings(cases: Path, beside: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
-def test_an_import_neither_waits_nor_goes_on_for_ever(name: str, tmp_path: Path) -> None:
+def test_an_import_ends_in_limited_time(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
     run = subprocess.run(
@@ -230,10 +234,10 @@ def test_an_import_neither_waits_nor_goes_on_for_ever(name: str, tmp_path: Path)
     )
 
     assert run.returncode == 2
-    assert "it is no regular file" in run.stderr
+    assert "it is not a regular file" in run.stderr
 
 
-def test_settings_that_are_a_pipe(tmp_path: Path) -> None:
+def test_a_settings_file_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "xs2a-sandbox.yaml")
 
     run = subprocess.run(
@@ -241,16 +245,18 @@ def test_settings_that_are_a_pipe(tmp_path: Path) -> None:
     )
 
     assert run.returncode == 2
-    assert "xs2a-sandbox.yaml: it is no regular file but a pipe" in run.stderr
+    assert "xs2a-sandbox.yaml: it is not a regular file but a pipe" in run.stderr
 
 
-def test_what_init_copies(tmp_path: Path, beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_does_not_copy_a_link_out_of_the_folder(
+    tmp_path: Path, outside_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
-    (source / "stolen.yaml").symlink_to(beside)
+    (source / "stolen.yaml").symlink_to(outside_file)
     monkeypatch.setattr(starter, "bundled", lambda _: source)
 
-    with pytest.raises(ConfigError, match="it leads out of the folder"):
+    with pytest.raises(ConfigError, match="it resolves to"):
         starter.write(tmp_path / "own")
 
     assert not (tmp_path / "own").exists()

@@ -73,21 +73,21 @@ def _cases(table):
 
 
 @pytest.mark.parametrize(("name", "text"), _cases(FITS))
-def test_what_fits(name, text):
+def test_valid_values_are_accepted(name, text):
     assert FORMATS[name](text) is True
 
 
 @pytest.mark.parametrize(("name", "text"), [*_cases(FITS_NOT), *((n, t + "\n") for n, (t, *_) in FITS.items())])
-def test_what_does_not_fit(name, text):
+def test_invalid_values_are_refused(name, text):
     assert FORMATS[name](text) is False
 
 
-def test_the_tables_know_every_format():
+def test_the_tables_include_every_format():
     assert FITS.keys() == FITS_NOT.keys() == FORMATS.keys()
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
-def test_a_megabyte_is_looked_at_quickly_and_not_kept(name):
+def test_a_megabyte_is_checked_quickly_and_not_cached(name):
     from xs2a_sandbox.documents import formats
 
     functions = [one for value in vars(formats).values() for one in (value, getattr(value, "__wrapped__", None))]
@@ -100,5 +100,5 @@ def test_a_megabyte_is_looked_at_quickly_and_not_kept(name):
     assert sum(grown) <= 3  # the IBAN, and the registries of currencies and countries
 
 
-def test_every_format_is_named_in_words():
+def test_every_format_has_a_description():
     assert list(EXPECTED) == list(FORMATS)

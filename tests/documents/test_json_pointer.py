@@ -15,23 +15,23 @@ WHOLE: Any = {"a/b": {"~": [1, {"01": 2}]}, "0": 3}
     ("pointer", "text"),
     [((), ""), (("a", 0, "b"), "/a/0/b"), (("a/b", "m~n", ""), "/a~1b/m~0n/"), (("~1",), "/~01")],
 )
-def test_it_is_written_as_the_standard_says(pointer: Pointer, text: str) -> None:
+def test_a_pointer_is_written_as_in_the_standard(pointer: Pointer, text: str) -> None:
     assert pointer_text(pointer) == text
 
 
 @given(st.lists(st.text(alphabet="a~/01é", max_size=4)))
-def test_what_is_written_is_read_as_the_same_steps(steps: list[str]) -> None:
+def test_a_written_pointer_is_read_back(steps: list[str]) -> None:
     assert parse_pointer(pointer_text(steps)) == tuple(steps)
 
 
 @pytest.mark.parametrize("text", ["a", "a/b", "/a~", "/a~2b"])
-def test_other_text_is_refused(text: str) -> None:
+def test_an_invalid_pointer_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="JSON Pointer"):
         parse_pointer(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("", WHOLE), ("/a~1b/~0/0", 1), ("/a~1b/~0/1/01", 2), ("/0", 3)])
-def test_the_value_at_a_pointer(text: str, value: Any) -> None:
+def test_a_pointer_finds_its_value(text: str, value: Any) -> None:
     assert at_pointer(WHOLE, parse_pointer(text)) == (value,)
 
 
@@ -39,11 +39,11 @@ NOWHERE = ["/a", "/a~1b/~0/01", "/a~1b/~0/2", "/a~1b/~0/-", "/a~1b/~0/-1", "/a~1
 
 
 @pytest.mark.parametrize("text", NOWHERE)
-def test_no_value_at_a_pointer_that_leads_nowhere(text: str) -> None:
+def test_a_pointer_to_nothing_has_no_value(text: str) -> None:
     assert at_pointer(WHOLE, parse_pointer(text)) == ()
 
 
-def test_every_leaf_stands_at_its_pointer() -> None:
+def test_every_leaf_has_its_pointer() -> None:
     assert list(leaves(WHOLE)) == [("/a~1b/~0/0", 1), ("/a~1b/~0/1/01", 2), ("/0", 3)]
     assert list(leaves({"a": None, "b": [], "c": {}})) == [("/a", None)]
     assert list(leaves("text")) == [("", "text")]

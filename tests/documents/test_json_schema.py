@@ -1,4 +1,4 @@
-"""Schemas: what they accept, what they say of the rest, and how they fill answers."""
+"""Schemas: the values they accept, the errors about other values, and how they fill answers."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ def schemas() -> Schemas:
     return Schemas([bundled("schemas")])
 
 
-# -- members that nobody knows
+# -- unlisted members
 
 
-def test_unlisted_members(schemas: Schemas) -> None:
+def test_unlisted_members_are_found(schemas: Schemas) -> None:
     body = bodies.payment(bodies.SEPA, extra=1, more={"deep": {"er": 1}})
     body["debtorAccount"]["colour"] = "red"
     consent = bodies.consent(access={"balances": [{"iban": facts.covered()}, {"iban": facts.covered(), "size": 1}]})
@@ -31,7 +31,7 @@ def test_unlisted_members(schemas: Schemas) -> None:
 # -- files
 
 
-def test_names() -> None:
+def test_schema_names_are_listed_in_order() -> None:
     names = Schemas([bundled("schemas")]).names()
 
     assert {*bodies.PRODUCTS, "consent-request", "error"} <= set(names)
@@ -49,7 +49,7 @@ def test_earlier_directories_win(tmp_path: Path) -> None:
         schemas["nope"]
 
 
-def test_a_file_that_is_no_json(tmp_path: Path) -> None:
+def test_a_file_without_json_is_unreadable(tmp_path: Path) -> None:
     (tmp_path / "broken.schema.json").write_text("{")
 
     with pytest.raises(Unreadable, match=r"broken\.schema\.json"):

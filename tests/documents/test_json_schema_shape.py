@@ -1,4 +1,4 @@
-"""What a schema says of members: which are filled with null, which are not listed."""
+"""Which missing members a schema fills with null, and which members it does not list."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from xs2a_sandbox.documents.json_schema import Node, make_filler, make_lister
 
 
 def a_node(schema: dict[str, Any], **others: Any) -> Node:
-    """`others` are the files that it may refer to, by name."""
+    """Return the node of a schema. `others` are the files that it may refer to, by name."""
     named = {name: f"https://x.invalid/schemas/{name}.schema.json" for name in others}
     files = {named[name]: {"$id": named[name], **one} for name, one in others.items()}
     document = {"$id": "https://x.invalid/schemas/main.schema.json", **schema}
     return Node(document, document, files.__getitem__)
 
 
-def test_order_is_the_schemas_and_strangers_follow_as_they_came() -> None:
+def test_members_follow_the_order_of_the_schema_and_unknown_ones_come_last() -> None:
     node = a_node({"properties": {"a": {}, "b": {"type": "string"}, "c": {"type": ["string", "null"]}}})
     strangers = [f"z{number}" for number in range(20)]
 
@@ -44,7 +44,7 @@ def test_order_is_the_schemas_and_strangers_follow_as_they_came() -> None:
         ({"$ref": "other.schema.json#/$defs/surely"}, False),
     ],
 )
-def test_only_what_may_be_null_is_filled(member: Any, nullable: bool) -> None:
+def test_only_nullable_members_are_filled(member: Any, nullable: bool) -> None:
     defs = {"maybe": {"type": ["string", "null"]}, "surely": {"type": "string"}}
     node = a_node({"properties": {"m": member}, "$defs": defs}, other={"$defs": defs})
 
@@ -52,7 +52,7 @@ def test_only_what_may_be_null_is_filled(member: Any, nullable: bool) -> None:
     assert make_filler(node)({"m": "kept"}) == {"m": "kept"}
 
 
-def test_filling_goes_down_but_makes_nothing_up() -> None:
+def test_filling_descends_but_adds_no_objects() -> None:
     inner = {"type": ["object", "null"], "properties": {"x": {}}}
     node = a_node({"properties": {"one": inner, "many": {"type": "array", "items": inner}}})
 
@@ -66,7 +66,7 @@ def test_filling_goes_down_but_makes_nothing_up() -> None:
         assert make_filler(node)(odd) == odd
 
 
-def test_what_was_given_is_not_touched() -> None:
+def test_the_given_value_is_not_changed() -> None:
     node = a_node({"properties": {"a": {}, "b": {"type": "object", "properties": {"c": {}}}}})
     given: dict[str, Any] = {"b": {}}
 
@@ -103,7 +103,7 @@ def test_members_that_are_not_listed_have_their_pointers() -> None:
     assert make_lister(a_node({"type": "object"}))({"any": 1}) == []
 
 
-def test_a_schema_that_holds_itself_is_filled_and_listed_all_the_way_down() -> None:
+def test_a_recursive_schema_is_filled_and_listed_at_every_depth() -> None:
     maybe = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
     node = a_node({"type": "object", "properties": {"n": {}, "kid": maybe, "kids": {"type": "array", "items": maybe}}})
 
@@ -118,7 +118,7 @@ def test_a_schema_that_holds_itself_is_filled_and_listed_all_the_way_down() -> N
     assert make_lister(node)({"kid": {"kid": {"odd": 1}}, "kids": [{"odd": 2}]}) == ["/kid/kid/odd", "/kids/0/odd"]
 
 
-def test_a_part_that_is_used_twice_is_looked_at_as_if_once() -> None:
+def test_a_part_that_is_used_twice_is_filled_in_both_places() -> None:
     plain = {"$ref": "#/$defs/plain"}
     node = a_node(
         {

@@ -1,4 +1,4 @@
-"""Documents of OpenAPI as banks publish them: read as they are, with their schemas as JSON Schema has them."""
+"""OpenAPI documents as banks publish them: read unchanged, with their schemas translated to JSON Schema."""
 
 import asyncio
 import json
@@ -128,7 +128,7 @@ def wrong(schemas: Schemas, more: Any, name: str = "harbour/accounts#Account") -
         {"Secret": "s"},
     ],
 )
-def test_what_a_published_schema_accepts(schemas: Schemas, more: Any) -> None:
+def test_a_published_schema_accepts_valid_values(schemas: Schemas, more: Any) -> None:
     assert wrong(schemas, more) is None
 
 
@@ -147,11 +147,11 @@ def test_what_a_published_schema_accepts(schemas: Schemas, more: Any) -> None:
         ({"Parent": {"City": 5}}, "Parent/City must be"),
     ],
 )
-def test_what_it_does_not_accept(schemas: Schemas, more: Any, text: str) -> None:
+def test_a_published_schema_refuses_invalid_values(schemas: Schemas, more: Any, text: str) -> None:
     assert (wrong(schemas, more) or "").startswith(text)
 
 
-def test_unused_members_that_may_be_null_are_filled_in_the_order_of_the_schema(schemas: Schemas) -> None:
+def test_missing_nullable_members_are_filled_in_the_order_of_the_schema(schemas: Schemas) -> None:
     filled = schemas["harbour/accounts#Account"].fill({**GOOD, "Parent": {}})
     assert list(filled.items()) == [
         ("Ref", "HB-1"),
@@ -183,19 +183,19 @@ def test_parts_of_files_have_names(schemas: Schemas, name: str) -> None:
     "name",
     ["harbour/accounts", "harbour/accounts#Mony", "harbour/other#Money", "../x#y", "harbour/accounts#/info/a", "#"],
 )
-def test_what_is_not_there_has_no_name(schemas: Schemas, name: str) -> None:
+def test_missing_parts_have_no_name(schemas: Schemas, name: str) -> None:
     assert name not in schemas
     with pytest.raises(KeyError):
         schemas[name]
 
 
-def test_names_are_suggested_from_the_file_that_was_meant(schemas: Schemas) -> None:
+def test_names_are_suggested_from_the_intended_file(schemas: Schemas) -> None:
     parts = ["harbour/accounts#Account", "harbour/accounts#Base", "harbour/accounts#Money"]
     assert schemas.names("harbour/accounts#Acount") == schemas.names("harbour/accounts") == parts
     assert {"account-list", "harbour/accounts#…"} <= set(schemas.names())
 
 
-def test_a_document_may_be_json(tmp_path: Path) -> None:
+def test_a_document_can_be_json(tmp_path: Path) -> None:
     (tmp_path / "accounts.json").write_text(json.dumps(yaml.safe_load(PUBLISHED)))
     (tmp_path / "shared.yaml").write_text(SHARED)
     schemas = Schemas([tmp_path])
@@ -203,7 +203,7 @@ def test_a_document_may_be_json(tmp_path: Path) -> None:
     assert check(schemas) == []
 
 
-def test_a_file_of_one_schema_may_be_written_so(tmp_path: Path) -> None:
+def test_a_file_can_contain_a_single_schema(tmp_path: Path) -> None:
     document = {"type": "object", "properties": {"a": {"type": "string", "nullable": True, "example": "x"}}}
     (tmp_path / "a.schema.json").write_text(json.dumps(document))
     (tmp_path / "b.schema.json").write_text(json.dumps({**document, "$schema": DRAFT}))
@@ -243,11 +243,11 @@ def test_a_file_of_one_schema_may_be_written_so(tmp_path: Path) -> None:
 def test_a_schema_is_translated(schema: Any, expected: Any) -> None:
     document = {"openapi": "3.0.3", "components": {"schemas": {"A": schema}}}
     assert translate(document)["components"]["schemas"]["A"] == expected
-    assert document["components"]["schemas"]["A"] is schema, "what was read is not changed"
+    assert document["components"]["schemas"]["A"] is schema, "the input is not changed"
 
 
 @pytest.mark.parametrize("version", ["3.1.0", "3.1"])
-def test_openapi_3_1_has_json_schemas(version: str) -> None:
+def test_schemas_of_openapi_3_1_are_not_changed(version: str) -> None:
     document = {"openapi": version, "components": {"schemas": {"A": {"type": ["string", "null"], "example": 1}}}}
     assert translate(document) == document
 
@@ -261,13 +261,13 @@ MISTAKES = [
     ("shared.yaml#", "shred.yaml#", "there is no harbour/shred.yaml; did you mean harbour/shared.yaml?"),
     ('"#/components/schemas/Base"', '"#/components/schemas/Bas"', "/components/schemas has no Bas; did you mean Base?"),
     ("minLength: 3", "minLenth: 3", "unknown keyword minLenth; did you mean minLength?"),
-    ("openapi: 3.0.1", "openapi: 2.9", "documents of OpenAPI 3.0 and 3.1 are read, not 2.9"),
+    ("openapi: 3.0.1", "openapi: 2.9", "only OpenAPI 3.0 and 3.1 are supported, not 2.9"),
     ("openapi: 3.0.1", 'swagger: "2.0"', "this is OpenAPI 2 (Swagger): convert it to OpenAPI 3.0 or 3.1"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("right", "mistaken", "text"), MISTAKES)
-def test_a_mistake_is_told_at_its_place(tmp_path: Path, right: str, mistaken: str, text: str) -> None:
+def test_a_mistake_is_reported_with_its_position(tmp_path: Path, right: str, mistaken: str, text: str) -> None:
     published = PUBLISHED.replace(right, mistaken, 1)
     assert published != PUBLISHED
     write(tmp_path / "harbour", {"accounts.yaml": published, "shared.yaml": SHARED})
@@ -278,11 +278,11 @@ def test_a_mistake_is_told_at_its_place(tmp_path: Path, right: str, mistaken: st
     assert mistaken in published.splitlines()[problem.line - 1]
 
 
-def test_what_no_cassette_names_is_not_looked_at(tmp_path: Path) -> None:
+def test_files_that_no_cassette_names_are_not_read(tmp_path: Path) -> None:
     write(tmp_path, {"notes.yaml": "a: {{", "package.json": "{"})
     schemas = Schemas([tmp_path])
     assert check(schemas) == []
-    assert "notes#A" in schemas  # whose file says what is wrong with it
+    assert "notes#A" in schemas  # the check reports what is wrong with this file
     assert {problem.file.name for problem in check(schemas)} == {"notes.yaml"}
 
 
@@ -298,7 +298,7 @@ operations:
 """
 
 
-def test_a_dialect_names_them(schemas: Schemas, tmp_path: Path) -> None:
+def test_a_dialect_can_use_published_schemas(schemas: Schemas, tmp_path: Path) -> None:
     dialect = [write(tmp_path / "0", {"bank.yaml": BANK, "accounts.yaml": OPERATIONS})]
     interface = layers.read([dialect], schemas, NAMED)
     engine = Engine(Parts(Banks(Bank(interface, schemas)), MemoryStore(), TestData({}, ()), limits=limits()))
@@ -312,10 +312,10 @@ def test_a_dialect_names_them(schemas: Schemas, tmp_path: Path) -> None:
         200,
         {"Ref": "HB-1", "Nickname": None, "Kind": "savings", "Status": None, "Limit": None},
     )
-    assert ask(Kind="other")[0] == 500  # in this bank any error
+    assert ask(Kind="other")[0] == 500  # in this bank, an error of any kind
 
 
-def test_lint_reads_them_and_says_what_was_meant(
+def test_lint_reads_published_schemas_and_suggests_names(
     schemas: Schemas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -325,7 +325,7 @@ def test_lint_reads_them_and_says_what_was_meant(
     assert lint.check(settings, [file]) == []
     file.write_text(OPERATIONS.replace("accounts#Account", "accounts#Acount", 1))
     (problem,) = lint.check(settings, [file])
-    text = "there is no schema 'harbour/accounts#Acount'; did you mean 'harbour/accounts#Account'?"
+    text = "unknown schema 'harbour/accounts#Acount'; did you mean 'harbour/accounts#Account'?"
     assert (problem.code, problem.text) == ("unknown-schema", text)
     file.write_text(OPERATIONS)
     accounts = tmp_path / "schemas" / "harbour" / "accounts.yaml"

@@ -1,4 +1,4 @@
-"""Files of a folder, and what only looks like one: no test waits for ever where something is opened that never ends."""
+"""Files of a folder, and traps among them. No test hangs if a file that never ends is opened."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ from xs2a_sandbox.documents.own_file import open_file, read
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """With a file beside it."""
+    """Return a folder, with a file next to it."""
     (tmp_path / "outside").write_bytes(b"somebody else's")
     folder = tmp_path / "folder"
     (folder / "below").mkdir(parents=True)
@@ -55,7 +55,7 @@ def sparse(file: Path) -> Path:
         lambda folder: link(folder.parent / "other name", "folder") / "below" / "file",
     ],
 )
-def test_what_lies_in_the_folder(folder: Path, make: Callable[[Path], Path]) -> None:
+def test_files_in_the_folder_are_read(folder: Path, make: Callable[[Path], Path]) -> None:
     file = make(folder)
 
     assert read(file, folder=folder) == b"ours"
@@ -64,31 +64,31 @@ def test_what_lies_in_the_folder(folder: Path, make: Callable[[Path], Path]) -> 
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "reason"),
     [
         (
             lambda folder: folder / ".." / "outside",
-            "it leads out of the folder .*/folder, to .*/outside; copy it there",
+            "it resolves to .*/outside, outside .*/folder: copy it into that folder",
         ),
-        (lambda folder: folder.parent / "outside", "it leads out of the folder"),
-        (lambda folder: link(folder / "link", "../outside"), "it leads out of the folder"),
-        (lambda folder: link(folder / "link", link(folder / "first", "../outside")), "it leads out of the folder"),
-        (lambda folder: link(folder / "up", "..") / "outside", "it leads out of the folder"),
-        (lambda folder: link(folder / "zero", "/dev/zero"), "it leads out of the folder"),
+        (lambda folder: folder.parent / "outside", "it resolves to"),
+        (lambda folder: link(folder / "link", "../outside"), "it resolves to"),
+        (lambda folder: link(folder / "link", link(folder / "first", "../outside")), "it resolves to"),
+        (lambda folder: link(folder / "up", "..") / "outside", "it resolves to"),
+        (lambda folder: link(folder / "zero", "/dev/zero"), "it resolves to"),
         (lambda folder: link(folder / "link", "nowhere"), "No such file or directory"),
         (lambda folder: folder / "nothing", "No such file or directory"),
         (lambda folder: link(folder / "circle", "circle"), "Too many levels of symbolic links"),
         (lambda folder: folder / "below", "Is a directory"),
-        (lambda folder: pipe(folder / "pipe"), "it is no regular file but a pipe"),
-        (lambda folder: listening(folder / "socket"), "it is no regular file but a socket"),
+        (lambda folder: pipe(folder / "pipe"), "it is not a regular file but a pipe"),
+        (lambda folder: listening(folder / "socket"), "it is not a regular file but a socket"),
         (lambda folder: sparse(folder / "large"), "it is larger than 64 MiB"),
     ],
 )
-def test_what_is_not_read(folder: Path, make: Callable[[Path], Path], said: str) -> None:
+def test_traps_are_refused(folder: Path, make: Callable[[Path], Path], reason: str) -> None:
     with pytest.raises(OSError) as failure:  # noqa: PT011
         read(make(folder), folder=folder)
 
-    assert re.fullmatch(f"{said}.*", failure.value.strerror)
+    assert re.fullmatch(f"{reason}.*", failure.value.strerror)
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/full", "/dev/random"])
@@ -98,11 +98,11 @@ def test_a_device_is_not_opened(device: str, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(os, "open", open_)
 
-    with pytest.raises(OSError, match="it is no regular file but a device"):
+    with pytest.raises(OSError, match="it is not a regular file but a device"):
         read(Path(device))
 
 
-def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_that_replaces_a_file_does_not_block(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, open_ = folder / "below" / "file", os.open
 
     def late(*arguments: object) -> int:
@@ -112,11 +112,11 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(folder: Path, m
 
     monkeypatch.setattr(os, "open", late)
 
-    with pytest.raises(OSError, match="it is no regular file but a pipe"):
+    with pytest.raises(OSError, match="it is not a regular file but a pipe"):
         read(file, folder=folder)
 
 
-def test_a_link_that_takes_the_place_of_a_file_is_not_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_that_replaces_a_file_is_not_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, open_ = folder / "below" / "file", os.open
 
     def late(*arguments: object) -> int:
@@ -131,7 +131,7 @@ def test_a_link_that_takes_the_place_of_a_file_is_not_followed(folder: Path, mon
     assert failure.value.errno == errno.ELOOP
 
 
-def test_a_limit_of_its_own(folder: Path) -> None:
+def test_a_limit_can_be_set(folder: Path) -> None:
     file = folder / "below" / "file"
     assert read(file, limit=4) == b"ours"
     with pytest.raises(OSError, match="larger than"):

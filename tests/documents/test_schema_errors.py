@@ -1,4 +1,4 @@
-"""What a JSON Schema finds wrong, in words."""
+"""JSON Schema errors as plain text."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def complaints_of(text: str, schema: Any = SCHEMA) -> list[tuple[int, int, str, 
 
 
 class TestComplaints:
-    def test_none(self):
+    def test_a_valid_document_has_no_complaints(self):
         text = "cassette: 1\nport: off\nmatcher: {kind: big, size: 3}\nlist: [x, xy]\niban: DE89370400440532013000\n"
         assert complaints_of(text) == []
 
@@ -99,21 +99,21 @@ class TestComplaints:
             ("list: [x, y]", (2, 11, "wrong-value", 'must match ^x, not "y"')),
         ],
     )
-    def test_what_and_where(self, text, found):
+    def test_a_complaint_has_its_place_code_and_text(self, text, found):
         assert complaints_of(f"cassette: 1\n{text}\n") == [found]
 
-    def test_missing_key_at_the_top_and_all_at_once(self):
+    def test_all_complaints_are_returned_at_once(self):
         assert complaints_of("title: 1\nkind: x\n") == [
             (1, 1, "missing-key", "the key cassette is missing"),
             (1, 8, "wrong-type", "must be text, not 1; quote it to make it text"),
             (2, 7, "wrong-value", 'must be "simulate", "record" or "compare", not "x"'),
         ]
 
-    def test_an_unknown_key_without_a_near_one_lists_the_possible(self):
+    def test_an_unknown_key_without_a_similar_one_lists_the_possible_keys(self):
         complaints = complaints_of("a: 1", {"additionalProperties": False, "properties": {"x": {}, "yy": {}}})
         assert complaints == [(1, 1, "unknown-key", "unknown key a; possible here: x, yy")]
 
-    def test_references_to_the_other_schemas(self, tmp_path):
+    def test_references_to_other_schemas_are_followed(self, tmp_path):
         (tmp_path / "deep").mkdir()
         home = "https://example.org/schemas"
         shared = {"$id": f"{home}/shared.schema.json", "$defs": {"id": {"type": "integer"}}}
@@ -127,7 +127,7 @@ class TestComplaints:
         problems = complaints(parse("a: x\nb: 1\n", FILE), Schemas([tmp_path])["top"])
         assert [p.text for p in problems] == ['must be a whole number, not "x"', "must be true or false, not 1"]
 
-    def test_never_the_validators_own_words(self):
+    def test_the_words_of_the_validator_are_never_used(self):
         everything = {
             "not": {"type": "string"},
             "if": {"type": "string"},
@@ -137,8 +137,8 @@ class TestComplaints:
         }
         assert complaints_of("abc", everything)[0][3] == "has a form that is not allowed here"
         assert complaints_of("abc", everything)[1][3] == 'must have at least 9 characters, not "abc"'
-        assert complaints_of("[2]", everything)[0][3] == "lacks an entry that must be there"
-        assert complaints_of("a: 1", everything)[0][3] == "a needs the key b beside it"
+        assert complaints_of("[2]", everything)[0][3] == "lacks a required entry"
+        assert complaints_of("a: 1", everything)[0][3] == "a also needs the key b"
         assert complaints_of("7", {"multipleOf": 2})[0][3] == "does not satisfy multipleOf: 2"
 
 
@@ -146,13 +146,13 @@ def schema(document: Any) -> Schema:
     return Schema("own", document, {}.__getitem__)
 
 
-def test_what_fits_has_no_complaint():
+def test_a_valid_value_has_no_complaints():
     fitting = schema({"properties": {"a": {"format": "iban"}}})
     assert fitting.complaints({"a": "DE89370400440532013000"}) == set()
     assert fitting.complaint({"a": "DE89370400440532013000"}) is None
 
 
-def test_a_complaint_about_a_key_says_so():
+def test_a_complaint_about_a_key_is_marked():
     (one,) = schema({"additionalProperties": False, "properties": {"b": {}}}).complaints({"a": 1})
     assert (one.pointer, one.code, one.key) == (("a",), "unknown-key", True)
 
@@ -161,14 +161,14 @@ def test_a_complaint_about_a_key_says_so():
     ("rule", "body", "pointer", "text"),
     [
         ({"required": ["a", "b"]}, {"a": 1}, ("b",), "is required"),
-        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, ("b",), "is required beside a"),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, ("b",), "is required together with a"),
         (
             {"properties": {"title": {}}, "additionalProperties": False},
             {"titel": 1},
             ("titel",),
-            "is not known there; did you mean title?",
+            "is unknown here; did you mean title?",
         ),
-        ({"propertyNames": {"pattern": "^x"}}, {"a": 1}, ("a",), "is a name that must match ^x"),
+        ({"propertyNames": {"pattern": "^x"}}, {"a": 1}, ("a",), "is an invalid name: it must match ^x"),
         ({"type": ["string", "object", "null"]}, 1, (), "must be a string, an object or null, not a number"),
         ({"type": ["string", "null"], "maxLength": 0}, "x", (), "must be null, not a string"),
         ({"items": {"enum": ["a", "b", "c", ""]}}, ["a", "d"], (1,), 'must be "a", "b" or "c"'),
@@ -179,13 +179,13 @@ def test_a_complaint_about_a_key_says_so():
         ({"minimum": 1}, 0, (), "must be at least 1"),
         ({"pattern": "^[0-9]+$"}, "5\n", (), "must match ^[0-9]+$"),
         ({"pattern": "^[0-9]+$", "description": "Digits; no more."}, "x", (), "must be digits"),
-        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}, (), "has none of the forms it may have"),
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}, (), "does not match any of the allowed forms"),
         ({"uniqueItems": True}, [1, 1], (), "has the same entry twice"),
-        ({"properties": {"a": False}}, {"a": 1}, ("a",), "holds something that is not allowed here"),
+        ({"properties": {"a": False}}, {"a": 1}, ("a",), "contains something that is not allowed here"),
         ({"properties": {"a": {"format": "email"}}}, {"a": "x"}, ("a",), "must be a valid email"),
     ],
 )
-def test_what_is_wrong_with_a_body(rule: Any, body: Any, pointer: tuple[Any, ...], text: str):
+def test_a_complaint_about_a_body_has_its_pointer_and_text(rule: Any, body: Any, pointer: tuple[Any, ...], text: str):
     one = schema(rule).complaint(body)
     assert one is not None
     assert one.pointer == pointer
@@ -195,10 +195,10 @@ def test_what_is_wrong_with_a_body(rule: Any, body: Any, pointer: tuple[Any, ...
 @pytest.mark.parametrize(
     ("word", "hint"), [("titel", "; did you mean title?"), ("TITLE", ""), ("colour", ""), ("", "")]
 )
-def test_only_what_is_near_is_meant(word, hint):
+def test_only_similar_words_are_suggested(word, hint):
     assert did_you_mean(word, ["title", "kind", 1, None]) == hint
 
 
-def test_every_member_that_must_not_be_there_is_a_breach() -> None:
+def test_every_forbidden_member_is_reported() -> None:
     schema = Schema("own", {"properties": {"a": {}}, "additionalProperties": False}, lambda uri: {})
     assert [breach.pointer for breach in schema.breaches({"a": 1, "b": 2, "c": 3})] == [("b",), ("c",)]

@@ -1,4 +1,4 @@
-"""Mistakes in files of schemas, each at its place."""
+"""Mistakes in schema files, each with its position."""
 
 import json
 from pathlib import Path
@@ -30,33 +30,36 @@ def problems(directory: Path, **documents: Any) -> list[str]:
         ({"properties": {"x": {"minLength": -1}}}, "4:17 schema: must be at least 0, not -1"),
         (
             {"$schema": "http://json-schema.org/draft-07/schema#"},
-            "2:13 schema: schemas are read as https://json-schema",
+            "2:13 schema: only https://json-schema",
         ),
         ({"requird": ["x"]}, "2:2 schema: unknown keyword requird; did you mean required?"),
         ({"format": "ibn"}, "2:12 schema: unknown format ibn; did you mean iban?"),
-        ({"$ref": "b.schema.json#/$defs/x"}, "2:10 schema: b.schema.json#/$defs/x leads to no schema: there is no b"),
-        ({"$ref": "b.json"}, "there is no b.json; files of schemas end in .schema.json"),
+        (
+            {"$ref": "b.schema.json#/$defs/x"},
+            "2:10 schema: b.schema.json#/$defs/x does not refer to a schema: there is no b",
+        ),
+        ({"$ref": "b.json"}, "there is no b.json; the names of schema files end in .schema.json"),
         ({"$ref": "#/$defs/iban", "$defs": {"ibn": {}}}, "/$defs has no iban; did you mean ibn?"),
-        ({"$ref": "#iban"}, "#iban ends in what is no JSON Pointer: "),
-        ({"$ref": "#/$defs/x", "$defs": {"x": {"$ref": "#/$defs/x"}}}, "#/$defs/x leads back to itself"),
-        ({"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "# leads back to itself"),
-        ({"properties": {"x": {"allOf": [{"oneOf": [{"$ref": "#/properties/x"}]}]}}}, "leads back to itself"),
-        ({"$ref": "https://bank.example/a.schema.json"}, "is a URL, and nothing is ever fetched"),
-        ({"$ref": "//bank.example/schemas/a.schema.json"}, "is a URL, and nothing is ever fetched"),
-        ({"$ref": "file:///etc/passwd"}, "is a URL, and nothing is ever fetched"),
+        ({"$ref": "#iban"}, "#iban does not end in a valid JSON Pointer: "),
+        ({"$ref": "#/$defs/x", "$defs": {"x": {"$ref": "#/$defs/x"}}}, "#/$defs/x refers to itself"),
+        ({"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "# refers to itself"),
+        ({"properties": {"x": {"allOf": [{"oneOf": [{"$ref": "#/properties/x"}]}]}}}, "refers to itself"),
+        ({"$ref": "https://bank.example/a.schema.json"}, "is a URL, which is never fetched"),
+        ({"$ref": "//bank.example/schemas/a.schema.json"}, "is a URL, which is never fetched"),
+        ({"$ref": "file:///etc/passwd"}, "is a URL, which is never fetched"),
     ],
 )
-def test_a_mistake(tmp_path: Path, document: Any, expected: str) -> None:
+def test_a_mistake_is_reported_with_its_position(tmp_path: Path, document: Any, expected: str) -> None:
     assert any(expected in one for one in problems(tmp_path, a=document)), problems(tmp_path, a=document)
 
 
-def test_no_json_is_told_beside_the_other_files(tmp_path: Path) -> None:
+def test_a_file_without_json_is_reported_along_with_other_mistakes(tmp_path: Path) -> None:
     first, second = problems(tmp_path, a="{", b={"requird": []})
-    assert "a.schema.json:1:1 schema-json: this is not JSON" in first
+    assert "a.schema.json:1:1 schema-json: the file must be JSON" in first
     assert "b.schema.json:2:2 schema: unknown keyword" in second
 
 
-def test_names_of_ones_own_and_values_are_no_schemas(tmp_path: Path) -> None:
+def test_member_names_and_values_are_not_read_as_schemas(tmp_path: Path) -> None:
     document = {
         "properties": {"requird": {}, "$ref": {}},
         "enum": [{"$ref": "x"}],
@@ -66,17 +69,17 @@ def test_names_of_ones_own_and_values_are_no_schemas(tmp_path: Path) -> None:
     assert problems(tmp_path, a=document, b={"$ref": "a.schema.json#/properties/requird"}) == []
 
 
-def test_references_lead_beside_the_file_whatever_its_id_says(tmp_path: Path) -> None:
+def test_references_are_relative_to_the_file_regardless_of_its_id(tmp_path: Path) -> None:
     first = {"$id": "https://bank.example/a", "properties": {"x": {"$ref": "b.schema.json"}}}
     assert problems(tmp_path, a=first, b={"type": "string"}) == []
     schema = Schemas([tmp_path])["a"]
     assert [schema.accepts({"x": "text"}), schema.accepts({"x": 1})] == [True, False]
 
 
-def test_a_schema_may_hold_itself_in_a_member(tmp_path: Path) -> None:
+def test_a_schema_can_contain_itself_in_a_member(tmp_path: Path) -> None:
     tree = {"properties": {"child": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "more": {"items": {"$ref": "#"}}}}
     assert problems(tmp_path, tree=tree) == []
 
 
-def test_the_bundled_ones_have_none() -> None:
+def test_the_bundled_schemas_have_no_mistakes() -> None:
     assert check(Schemas([bundled("schemas")])) == []

@@ -1,4 +1,4 @@
-"""YAML as it is read: JSON's scalars, every mistake with its place, by both of PyYAML's parsers."""
+"""Reading YAML with both parsers of PyYAML: only the scalars of JSON, and every mistake with its position."""
 
 import time
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class TestScalars:
             *[("0", 0), ("-0", 0), ("200", 200), ("-7", -7), ("9" * 50, int("9" * 50))],
         ],
     )
-    def test_json_values(self, written, value):
+    def test_json_values_are_read(self, written, value):
         loaded = load(f"a: {written}")["a"]
         assert loaded == value
         assert type(loaded) is type(value)
@@ -66,20 +66,20 @@ class TestScalars:
             *[".5", "5.", "+1", "1_000", "1e", "1.e5", "١"],
         ],
     )
-    def test_everything_else_is_text(self, written):
+    def test_other_scalars_are_text(self, written):
         assert load(f"a: {written}") == {"a": written}
 
-    def test_quoted_is_text(self):
+    def test_quoted_scalars_are_text(self):
         assert load("""{a: "1", b: 'null', c: "", d: 'true'}""") == {"a": "1", "b": "null", "c": "", "d": "true"}
 
-    def test_block_text(self):
+    def test_block_scalars_are_text(self):
         assert load("a: |\n  1\nb: >-\n  true\n") == {"a": "1\n", "b": "true"}
 
-    def test_keys_are_what_was_written(self):
+    def test_keys_are_read_as_written(self):
         text = "200: a\non: b\nnull: c\n1.10: d\n0123: e\n2026-11-21: f\n~: g\n'<<': h\n"
         assert list(load(text)) == ["200", "on", "null", "1.10", "0123", "2026-11-21", "~", "<<"]
 
-    def test_a_number_that_is_too_long(self):
+    def test_a_number_that_is_too_long_is_refused(self):
         assert problems(f"a: {'9' * 5000}") == [(1, 4, "number")]
         assert problems("a: 1e99999") == [(1, 4, "number")]
         assert load("a: '1e99999'") == {"a": "1e99999"}
@@ -87,20 +87,20 @@ class TestScalars:
 
 class TestStructure:
     @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "\ufeff"])
-    def test_empty(self, text):
+    def test_an_empty_document_is_null(self, text):
         assert load(text) is None
 
-    def test_document_marks_and_byte_order_mark(self):
+    def test_document_marks_and_a_byte_order_mark_are_accepted(self):
         assert load("\ufeff%YAML 1.1\n---\na: 1\n...\n".encode()) == {"a": 1}
 
-    def test_aliases_are_the_value(self):
+    def test_aliases_are_replaced_by_the_value(self):
         assert load("a: &x {n: 1.10}\nb: [*x, *x]\n&k c: *k") == {
             "a": {"n": Decimal("1.10")},
             "b": [{"n": Decimal("1.10")}] * 2,
             "c": "c",
         }
 
-    def test_an_anchor_may_be_used_again(self):
+    def test_an_anchor_can_be_redefined(self):
         assert load("- &x 1\n- *x\n- &x 2\n- *x") == [1, 1, 2, 2]
 
 
@@ -129,7 +129,7 @@ class TestRefused:
             ("a: 1".encode("utf-16"), [(1, 1, "encoding")]),
         ],
     )
-    def test_with_its_place(self, text, found):
+    def test_a_mistake_has_its_position(self, text, found):
         assert problems(text) == found
 
     @pytest.mark.parametrize(
@@ -150,23 +150,23 @@ class TestRefused:
         assert problems(text) == [(*place, "unquoted-expression")]
         assert 'quote it: "{{ … }}"' in text_of(text)
 
-    def test_an_expression_in_quotes_is_not_blamed(self):
+    def test_a_quoted_expression_is_accepted(self):
         assert problems('a: "{{ x }}" b') == [(1, 14, "syntax")]
 
-    def test_all_at_once(self):
+    def test_all_mistakes_are_reported_at_once(self):
         text = "a: !t 1\na: 2\nb: *no\nc: {{ x }}\n<<: {}\nd: {{ y }} z\n"
         assert problems(text) == [
             *[(1, 4, "tag"), (2, 1, "duplicate-key"), (3, 4, "alias"), (4, 4, "unquoted-expression")],
             *[(5, 1, "merge-key"), (6, 4, "unquoted-expression")],
         ]
 
-    def test_alias_bomb(self):
+    def test_an_alias_bomb_is_refused(self):
         levels = ["a0: &a0 [1,1,1,1,1,1,1,1,1,1]"]
         levels += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
         assert problems("\n".join(levels))[0][2] == "alias"
 
-    def test_depth_also_by_alias(self):
-        # Newer C parsers stop by themselves where there are a thousand brackets.
+    def test_too_much_depth_is_refused_also_through_aliases(self):
+        # Newer C parsers stop by themselves at a thousand brackets.
         assert problems("[" * 200_000) in ([(1, 101, "too-deep")], [(1, 1001, "syntax")])
         assert problems("[" * 200 + "]" * 200) == [(1, 101, "too-deep")]
         assert problems("{a: " * 200_000)[0][2] == "too-deep"
@@ -180,12 +180,12 @@ def test_a_long_file_is_read_quickly(parser):
     record = "      - {transactionId: 'x', bookingDate: '{{ today(-3) }}', amount: {currency: EUR, amount: '-12.50'}}\n"
     text = "accounts:\n  a:\n    booked:\n" + record * 450
     events = min(_seconds(lambda: list(yaml.parse(text, Loader=yaml.CSafeLoader))) for _ in range(5))
-    # The parser in Python takes fifteen times as long for the events alone.
+    # The Python parser takes fifteen times as long just for the events.
     assert min(_seconds(lambda: parse(text, FILE)) for _ in range(5)) < 5 * events
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Of the processor, whatever else it does."""
+    """Return the CPU time of a call."""
     started = time.process_time()
     work()
     return time.process_time() - started

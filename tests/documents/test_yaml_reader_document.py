@@ -23,18 +23,18 @@ def parser(request, monkeypatch):
     monkeypatch.setattr(loader, "_Parser", getattr(yaml, request.param))
 
 
-def test_no_file(tmp_path):
+def test_a_missing_file_is_unreadable(tmp_path):
     with pytest.raises(Unreadable, match=r"no\.yaml:1:1: error unreadable: cannot be read: No such file"):
         read(tmp_path / "no.yaml")
     with pytest.raises(Unreadable, match="directory"):
         read(tmp_path)
 
 
-def test_the_line_and_a_caret_are_shown():
+def test_an_error_shows_the_line_and_a_caret():
     with pytest.raises(Unreadable) as caught:
         parse("a: 1\nb:\n  x: 1\n  x: 2\n", FILE)
     assert str(caught.value) == (
-        "cases/file.yaml:4:3: error duplicate-key: the key x is there already, in line 3\n      x: 2\n      ^"
+        "cases/file.yaml:4:3: error duplicate-key: the key x already exists, in line 3\n      x: 2\n      ^"
     )
 
 
@@ -58,7 +58,7 @@ class TestPlaces:
             (("f",), True, (6, 1)),
         ],
     )
-    def test_place(self, pointer, key, place):
+    def test_a_value_has_its_position(self, pointer, key, place):
         document = parse(self.DOCUMENT, FILE)
         problem = document.problem(pointer, "x", "y", key=key)
         assert (problem.line, problem.column) == place
@@ -66,7 +66,7 @@ class TestPlaces:
         if not key:
             assert document.line(pointer) == place[0]
 
-    def test_unusual_line_breaks(self):
+    def test_unusual_line_breaks_are_counted(self):
         document = parse("a: 1\r\nb: 2\rc: 3\u2028d: ö\u2028e: 5", FILE)
         assert [document.line([key]) for key in "abcde"] == [1, 2, 3, 4, 5]
 
@@ -80,7 +80,7 @@ JSON = st.recursive(
 
 
 def dump(value: Any) -> str:
-    """JSON whose characters YAML may hold."""
+    """Return JSON with only the characters that YAML allows."""
     match value:
         case dict():
             return "{" + ", ".join(f"{dump(key)}: {dump(inner)}" for key, inner in value.items()) + "}"
@@ -102,7 +102,7 @@ class TestProperties:
         assert document.value == value
 
     @given(st.binary(max_size=200) | st.text(alphabet="ab:-[]{}&*!#|>'\"%@`,? \n\t<\r\x85{{}}10.", max_size=80))
-    def test_anything_is_read_or_unreadable_inside_the_file(self, text):
+    def test_any_text_is_read_or_reported_as_unreadable(self, text):
         parsed: Document | Unreadable
         try:
             parsed = parse(text, FILE)

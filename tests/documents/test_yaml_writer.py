@@ -26,12 +26,12 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_every_value_is_read_as_it_was_written(value: Any) -> None:
+def test_every_value_is_read_back(value: Any) -> None:
     assert survives(value), yaml_text({"value": value})
 
 
 @given(VALUES)
-def test_a_line_is_read_as_the_same_value(value: Any) -> None:
+def test_a_value_on_one_line_is_read_back(value: Any) -> None:
     line = yaml_line({"value": value})
     assert "\n" not in line
     assert write_exactly(parse(line, Path("line.yaml")).value) == write_exactly({"value": value})
@@ -40,18 +40,18 @@ def test_a_line_is_read_as_the_same_value(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", ["\ud800", Decimal("10"), Decimal("1E+9999"), 10**1000, {"x" * 2000: 1}, {"a": {"\udfff": 1}}]
 )
-def test_what_yaml_cannot_say_does_not_survive(value: Any) -> None:
+def test_values_without_a_yaml_form_do_not_survive(value: Any) -> None:
     assert not survives(value)
 
 
-def test_too_deep_does_not_survive() -> None:
+def test_values_nested_too_deep_do_not_survive() -> None:
     value: Any = 1
     for _ in range(5000):
         value = [value]
     assert not survives(value)
 
 
-def test_it_is_pleasant_to_read() -> None:
+def test_the_output_is_readable() -> None:
     value = {
         "id": "a",
         "amount": {"amount": "12.50", "rate": Decimal("1.10"), "currency": "EUR"},
@@ -78,6 +78,6 @@ def test_it_is_pleasant_to_read() -> None:
     )
 
 
-def test_one_text_for_one_value() -> None:
+def test_equal_values_have_the_same_text() -> None:
     assert write_exactly({"a": 1, "b": Decimal("1.10")}) == write_exactly({"b": Decimal("1.10"), "a": 1})
     assert len({write_exactly(value) for value in (Decimal("1.10"), Decimal("1.1"), "1.10", 1, True, "1", None)}) == 7

@@ -1,4 +1,4 @@
-"""Both engines of the proxy and the TLS door, for the modules that ask for `proxy_engine`."""
+"""Run the modules that use `proxy_engine` with both engines of the proxy and the TLS door."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.support import roads
 
 @pytest.fixture(scope="module", params=roads.ENGINES)
 def proxy_engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The one that all doors of the module have which do not choose one themselves."""
+    """The engine of all doors in the module that do not choose one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(roads, "engine", request.param)
         yield request.param

@@ -1,4 +1,4 @@
-"""`xs2a-sandbox` in a process that may open few files: `--files SOFT:HARD` says how many, and how many at most."""
+"""Run `xs2a-sandbox` in a process with limited open files: `--files SOFT:HARD`."""
 
 import resource
 import sys

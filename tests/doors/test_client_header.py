@@ -1,4 +1,4 @@
-"""The header in which a proxy in front passes on the client certificate."""
+"""The header in which a proxy in front of the sandbox passes the client certificate."""
 
 from base64 import b64encode
 from ipaddress import ip_network
@@ -21,7 +21,7 @@ def good() -> tuple[bytes, str]:
     return der(made), made.certificate.public_bytes(Encoding.PEM).decode()
 
 
-def test_every_proxys_way_of_writing_is_read(good: tuple[bytes, str]) -> None:
+def test_all_common_encodings_are_decoded(good: tuple[bytes, str]) -> None:
     raw, pem = good
     base64 = b64encode(raw).decode()
     ways = {
@@ -36,7 +36,7 @@ def test_every_proxys_way_of_writing_is_read(good: tuple[bytes, str]) -> None:
         assert HEADER.take(Headers([("X-Cert", value)]), PROXY)[1] == (raw,), name
 
 
-def test_the_header_goes_no_further(good: tuple[bytes, str]) -> None:
+def test_the_header_is_removed(good: tuple[bytes, str]) -> None:
     headers = Headers([("A", "1"), ("x-CERT", quote(good[1])), ("B", "2")])
 
     for peer in (PROXY, ("192.0.2.1", 1)):
@@ -55,21 +55,23 @@ def test_the_header_goes_no_further(good: tuple[bytes, str]) -> None:
         ("", False),
     ],
 )
-def test_it_is_believed_of_named_addresses_alone(good: tuple[bytes, str], peer: object, is_believed: bool) -> None:
+def test_the_header_is_trusted_only_from_configured_addresses(
+    good: tuple[bytes, str], peer: object, is_believed: bool
+) -> None:
     assert bool(HEADER.take(Headers([("x-cert", good[1])]), peer)[1]) is is_believed
 
 
 @pytest.mark.parametrize("value", ["%%%", "not base64!", "-----BEGIN CERTIFICATE-----", "ÿ", 'Cert="', "AAA"])
-def test_what_is_no_certificate_is_handed_on_for_the_bank_to_refuse(value: str) -> None:
+def test_an_invalid_value_is_passed_to_the_bank_which_refuses_it(value: str) -> None:
     assert len(HEADER.take(Headers([("x-cert", value)]), PROXY)[1]) == 1
 
 
-def test_without_it_nobody_has_shown_one() -> None:
+def test_without_the_header_there_is_no_certificate() -> None:
     headers = Headers([("A", "1")])
 
     assert HEADER.take(headers, PROXY) == (headers, ())
     assert HEADER.take(Headers([("x-cert", "")]), PROXY)[1] == ()
 
 
-def test_there_is_none_unless_it_is_named() -> None:
+def test_the_feature_is_off_unless_configured() -> None:
     assert ClientHeader.of(None, []) is None

@@ -1,4 +1,4 @@
-"""Who keeps a door waiting is cut off, and who comes when too many are there is told so."""
+"""Slow clients are disconnected. Clients above the limit get an error."""
 
 import http.client
 import socket
@@ -58,15 +58,15 @@ def get(road: str, then: str = "close") -> bytes:
     ],
     ids=["nothing", "half a head", "half a body", "half a chunk"],
 )
-def test_a_slow_client_is_cut_off(quick_roads: Roads, road: str, begin: bytes) -> None:
+def test_a_slow_client_is_disconnected(quick_roads: Roads, road: str, begin: bytes) -> None:
     if road in OVER_TLS:
         begin = begin.replace(b"http://b/", b"/")
     assert quick_roads.sent(road, begin) == b""
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_drops_do_not_keep_a_connection(quick_roads: Roads, road: str) -> None:
-    """A byte now and then is no request."""
+def test_single_bytes_do_not_extend_the_time_limit(quick_roads: Roads, road: str) -> None:
+    """A byte now and then does not make a request."""
     with quick_roads.taken(road, patience=0.1) as way:
         way.sendall(b"GET / HTTP/1.1\r\nHost: b\r\nX-Slow: ")
 
@@ -87,7 +87,7 @@ def test_an_idle_connection_is_closed(quick_roads: Roads, road: str) -> None:
     assert status(quick_roads.sent(road, get(road, "keep-alive"))) == 200
 
 
-def test_a_client_that_never_shakes_hands_is_cut_off(quick_roads: Roads) -> None:
+def test_a_client_without_a_handshake_is_disconnected(quick_roads: Roads) -> None:
     with socket.create_connection(("127.0.0.1", quick_roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
         way.sendall(b"\x16\x03\x01\x02\x00\x01")
         assert read_all(way) == b""
@@ -102,11 +102,13 @@ def is_answered(way: socket.socket, path: str = "/v1") -> bool:
 
 
 @pytest.mark.parametrize("road", ["direct", "proxy", "tls-proxy", "tls"])
-def test_too_many_connections(full_roads: Roads, road: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_connections_above_the_limit_are_refused(
+    full_roads: Roads, road: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with full_roads.taken("direct") as first:
         assert is_answered(first)
         with full_roads.taken(road) as second:
-            # Connected is not yet accepted: the doors do that apart, and the third could come before it.
+            # A connection may not be accepted yet. The doors accept independently, so the third could be first.
             wait_until(lambda: len(full_roads.connections._open) == 2)
             with socket.create_connection(("127.0.0.1", full_roads.direct.port), timeout=DEADLINE) as third:
                 assert read_all(third) == b""
@@ -122,7 +124,7 @@ def test_too_many_connections(full_roads: Roads, road: str, caplog: pytest.LogCa
 
 
 def opened(serving: Serving, count: int) -> list[bool]:
-    """Opens so many connections; whether each is answered while those before it stay open."""
+    """Open this number of connections. Return whether each is answered while the earlier ones stay open."""
     port = int(serving.direct.rpartition(":")[2])
     with ExitStack() as stack:
         ways = [
@@ -131,30 +133,33 @@ def opened(serving: Serving, count: int) -> list[bool]:
         return [is_answered(way, "/_sandbox/health") for way in ways]
 
 
-def test_the_settings_say_how_many_connections_there_may_be(tmp_path: Path, proxy_engine: str) -> None:
+def test_the_limit_of_connections_is_a_setting(tmp_path: Path, proxy_engine: str) -> None:
     with served(tmp_path, "--connections", "3") as serving:
         assert opened(serving, 5) == [True, True, True, False, False]
-    assert "may be open at a time" not in serving.warnings
+    assert "can be open at a time" not in serving.warnings
 
 
-def test_serve_raises_its_limit_of_files_and_warns_where_it_may_not(tmp_path: Path, proxy_engine: str) -> None:
+def test_serve_raises_its_limit_of_open_files_and_warns_if_it_cannot(tmp_path: Path, proxy_engine: str) -> None:
     flags = ("--connections", "150", "--files")
     with served(tmp_path / "may", *flags, "210:400", entry="tests.doors.few_files") as serving:
         assert all(opened(serving, 150))
-    assert "may be open at a time" not in serving.warnings
+    assert "can be open at a time" not in serving.warnings
     with served(tmp_path / "may-not", *flags, "210:210", entry="tests.doors.few_files") as serving:
         assert opened(serving, 11) == [True] * 10 + [False]
-    assert "only 10 connections may be open at a time, not 150: raise the limit of files, ulimit -n" in serving.warnings
+    assert (
+        "only 10 connections can be open at a time, not 150: raise the limit of open files with ulimit -n"
+        in serving.warnings
+    )
 
 
-def test_a_crowded_tunnel_is_refused(full_roads: Roads) -> None:
+def test_a_tunnel_above_the_limit_is_refused(full_roads: Roads) -> None:
     with full_roads.taken("direct") as first, full_roads.taken("proxy") as way:
         assert is_answered(first)
         way.sendall(b"CONNECT bank.example:443 HTTP/1.1\r\nHost: bank.example:443\r\n\r\n")
         assert way.recv(65536).startswith(b"HTTP/1.1 503 ")
 
 
-def test_whoever_is_being_answered_has_time() -> None:
+def test_a_connection_with_a_pending_answer_is_not_overdue() -> None:
     connection = Connection(USUAL)
     late = connection.deadline + 1000
     assert connection.is_overdue(late)
@@ -164,7 +169,7 @@ def test_whoever_is_being_answered_has_time() -> None:
 
 
 class Unread:
-    """A transport on which bytes wait for their client to take them."""
+    """A transport whose client does not read its bytes."""
 
     def __init__(self) -> None:
         self.size = 100
@@ -173,7 +178,7 @@ class Unread:
         return self.size
 
 
-def test_an_answer_that_nobody_takes_is_given_up() -> None:
+def test_an_unread_answer_is_abandoned() -> None:
     transport = Unread()
     connection = Connection(USUAL, transport)  # type: ignore[arg-type]
     start = connection.deadline
@@ -185,8 +190,8 @@ def test_an_answer_that_nobody_takes_is_given_up() -> None:
         assert connection.is_overdue(start + 2 * USUAL.idle_time + 3)
 
 
-def test_a_client_of_http_2_that_takes_no_answer_is_cut_off(quick_roads: Roads) -> None:
-    """It asks for more all the time, and leaves its windows closed."""
+def test_an_http_2_client_that_reads_no_answer_is_disconnected(quick_roads: Roads) -> None:
+    """It keeps sending requests and its windows stay closed."""
     context = trusting(quick_roads.ca_file)
     context.set_alpn_protocols(["h2"])
     client = h2.connection.H2Connection()

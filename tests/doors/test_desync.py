@@ -1,7 +1,7 @@
-"""The requests of http-desync-guardian, which proxies and servers read differently, at every port.
+"""The requests of http-desync-guardian, which proxies and servers interpret differently, at every port.
 
-They are aws/http-desync-guardian's (https://github.com/aws/http-desync-guardian, Apache-2.0), and are read from outside
-the project.
+They come from aws/http-desync-guardian (https://github.com/aws/http-desync-guardian, Apache-2.0), and are stored
+outside the project.
 """
 
 import re
@@ -28,7 +28,7 @@ pytestmark = needs_shared("data/http-desync")
 
 @pytest.fixture(scope="module")
 def seen() -> list[Request]:
-    """What the engine is asked."""
+    """The requests that the engine gets."""
     return []
 
 
@@ -51,7 +51,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def as_sent(case: dict[str, Any], road: str) -> bytes:
-    """The request with a `Host`, with the body that it announces, and with another request behind it."""
+    """Return the request with a `Host`, with the announced body, and with another request after it."""
     headers = [(header["name"], str(header["value"])) for header in case["headers"] or []]
     if not any(name.strip().lower() == "host" for name, _ in headers):
         headers.insert(0, ("Host", "localhost"))
@@ -63,7 +63,7 @@ def as_sent(case: dict[str, Any], road: str) -> bytes:
 
 
 def body_of(headers: list[tuple[str, str]]) -> bytes:
-    """A body as most readers would take it for these headers."""
+    """Return a body as most parsers would read it for these headers."""
     if any(re.sub("[^a-z]", "", name.lower()) == "transferencoding" for name, _ in headers):
         return b"0\r\n\r\n"
     for name, value in headers:
@@ -73,23 +73,23 @@ def body_of(headers: list[tuple[str, str]]) -> bytes:
 
 
 def documented() -> dict[str, dict[str, int]]:
-    """The table of the documentation: what becomes of the requests of each tier."""
+    """Return the table of the documentation: the expected results for the requests of each tier."""
     rows = re.findall(r"(?m)^\| `(\w+)` \| (\d+) \| (\d+) \| (\d+) \|", (PROJECT / "docs/doors.md").read_text("utf-8"))
     assert all(int(all) == int(answered) + int(refused) for _, all, answered, refused in rows)
     return {tier: {"answered": int(answered), "refused": int(refused)} for tier, _, answered, refused in rows}
 
 
 def outcome(roads: Roads, road: str, seen: list[Request], case: dict[str, Any]) -> str:
-    """What becomes of the request, and of the one behind it."""
+    """Return what happened to the request and to the following one."""
     seen.clear()
     follower = b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % target(road, SMUGGLED)
     answer = roads.sent(road, as_sent(case, road) + follower)
     if status(answer) == 200:
-        # The one behind it is the next, or part of the body that was announced.
+        # The following request is read as the next one, or as part of the announced body.
         assert [request.target for request in seen[1:]] in ([SMUGGLED], []), case
         assert seen[0].target != SMUGGLED, case
         return "answered"
-    # It ends there: nothing of it was read as a request, and what follows is not answered.
+    # The connection ends. No part of it was read as a request, and nothing after it is answered.
     assert status(answer) == 400, case
     assert not seen, case
     assert len(re.findall(rb"HTTP/1\.1 \d", answer)) == 1, case
@@ -100,7 +100,7 @@ def outcome(roads: Roads, road: str, seen: list[Request], case: dict[str, Any]) 
 
 @pytest.mark.by_turns("proxy_engine")
 @pytest.mark.parametrize("road", ROADS)
-def test_each_tier_gets_what_is_documented(roads: Roads, seen: list[Request], road: str) -> None:
+def test_each_tier_has_the_documented_result(roads: Roads, seen: list[Request], road: str) -> None:
     found: dict[str, Counter[str]] = {}
     for case in cases():
         tier, what = case["expected"]["tier"], outcome(roads, road, seen, case)
@@ -108,5 +108,5 @@ def test_each_tier_gets_what_is_documented(roads: Roads, seen: list[Request], ro
         if tier in ("Ambiguous", "Severe") and what == "answered":
             assert case["expected"]["reason"].startswith("Undefined"), case
             assert case["method"] in ("GET", "HEAD"), case
-            assert len(seen) == 2, case  # the body, and then the request behind it
+            assert len(seen) == 2, case  # first the body, then the following request
     assert found == documented()

@@ -36,7 +36,7 @@ def url(door: DirectDoor, path: str = "/v1") -> str:
     return f"http://127.0.0.1:{door.port}{path}"
 
 
-def test_a_request_arrives_as_it_was_sent(door: DirectDoor) -> None:
+def test_a_request_arrives_unchanged(door: DirectDoor) -> None:
     head = (
         b"POST /s/a/v1/a%2Fb?q=1&q=%20+ HTTP/1.1\r\nHost: Bank.example:81\r\nX-A: 1\r\nX-A: \xe4\r\n"
         b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"
@@ -52,7 +52,7 @@ def test_a_request_arrives_as_it_was_sent(door: DirectDoor) -> None:
 @pytest.mark.parametrize(
     ("method", "status", "length"), [("HEAD", 200, "5"), ("GET", 204, None), ("GET", 304, None), ("GET", 200, "5")]
 )
-def test_framing(method: str, status: int, length: str | None) -> None:
+def test_framing_of_answers(method: str, status: int, length: str | None) -> None:
     async def answer(_: Request) -> Response:
         return Response(status, (), b"hello" if status == 200 else b"")
 
@@ -66,7 +66,7 @@ def test_framing(method: str, status: int, length: str | None) -> None:
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_that_is_too_large_reaches_the_engine_cut(door: DirectDoor, chunked: bool) -> None:
+def test_a_body_that_is_too_large_reaches_the_engine_truncated(door: DirectDoor, chunked: bool) -> None:
     body = b"a" * (3 * USUAL.body)
     with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
         response = http.post(url(door), content=iter([body]) if chunked else body)
@@ -74,7 +74,7 @@ def test_a_body_that_is_too_large_reaches_the_engine_cut(door: DirectDoor, chunk
         assert http.post(url(door), content=b"{}").json()["body"] == "{}"
 
 
-def test_large_header_blocks_pass(door: DirectDoor) -> None:
+def test_large_header_blocks_are_accepted(door: DirectDoor) -> None:
     with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
         body = http.get(url(door), headers={"X-Large": "a" * 60_000}).json()
     assert max(len(value) for _, value in body["headers"]) == 60_000
@@ -88,7 +88,7 @@ def test_expect_100_continue(door: DirectDoor) -> None:
         assert b"HTTP/1.1 200 " in connection.recv(1000)
 
 
-def test_an_upgrade_is_answered_like_any_request(door: DirectDoor) -> None:
+def test_an_upgrade_is_answered_like_any_other_request(door: DirectDoor) -> None:
     answer = talk(
         door.port,
         b"GET /v1/ws HTTP/1.1\r\nHost: b\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n"
@@ -100,8 +100,8 @@ def test_an_upgrade_is_answered_like_any_request(door: DirectDoor) -> None:
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
 @pytest.mark.parametrize("pieces", ["at once", "head first", "byte by byte"])
-def test_the_body_of_a_request_that_asks_for_an_upgrade_arrives(door: DirectDoor, framing: str, pieces: str) -> None:
-    """Java's HttpClient and curl --http2 send it with every request in plain HTTP."""
+def test_the_body_of_a_request_with_an_upgrade_arrives(door: DirectDoor, framing: str, pieces: str) -> None:
+    """Java's HttpClient and curl --http2 send such requests over plain HTTP."""
     head = (
         b"POST /v1/a%20b?q=1 HTTP/1.1\r\nHost: b\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
         b"HTTP2-Settings: AAEAAEAAAAIAAAAA\r\n"
@@ -126,7 +126,7 @@ def test_the_body_of_a_request_that_asks_for_an_upgrade_arrives(door: DirectDoor
     assert (second["method"], second["target"], second["body"]) == ("GET", "/v1/next", "")
 
 
-def test_what_is_asked_again_is_answered_without_the_engine_and_in_its_turn() -> None:
+def test_repeated_requests_are_answered_in_order_without_the_engine() -> None:
     async def answer(request: Request) -> Response:
         await asyncio.sleep(0)
         return Response(200, (("X-From", "the engine"),), request.target.encode())
@@ -149,7 +149,7 @@ def test_what_is_asked_again_is_answered_without_the_engine_and_in_its_turn() ->
     assert answers.count(b"\r\nConnection: close\r\n") == 1
 
 
-def test_what_is_kept_is_sent_no_faster_than_it_is_read() -> None:
+def test_cached_answers_are_sent_no_faster_than_the_client_reads() -> None:
     large = Response(200, (), b"a" * 1_000_000)
     times = []
 
@@ -177,7 +177,7 @@ def test_connect_belongs_to_the_proxy(door: DirectDoor) -> None:
     assert b"--proxy-port" in answer
 
 
-def test_an_engine_that_fails_is_a_500() -> None:
+def test_a_failing_engine_causes_status_500() -> None:
     async def answer(_: Request) -> Response:
         raise RuntimeError
 
@@ -188,7 +188,7 @@ def test_an_engine_that_fails_is_a_500() -> None:
     assert is_refusal(response.content)
 
 
-def test_an_engine_that_is_silent_is_a_504() -> None:
+def test_a_silent_engine_causes_status_504() -> None:
     async def answer(_: Request) -> Response:
         await asyncio.Event().wait()
         return Response()
@@ -202,7 +202,7 @@ def test_an_engine_that_is_silent_is_a_504() -> None:
     assert is_refusal(response.content)
 
 
-def test_answers_are_not_held_back_by_nagle(door: DirectDoor) -> None:
+def test_answers_are_not_delayed_by_nagles_algorithm(door: DirectDoor) -> None:
     with httpx.Client(trust_env=False) as http:
         http.get(url(door))
         before = monotonic()
@@ -211,8 +211,8 @@ def test_answers_are_not_held_back_by_nagle(door: DirectDoor) -> None:
     assert monotonic() - before < 25 * 0.035
 
 
-def test_what_comes_behind_requests_is_refused_when_they_are_answered() -> None:
-    """The first one's answer has to be waited for, and then so have the others."""
+def test_invalid_data_after_requests_is_refused_after_their_answers() -> None:
+    """The answer to the first request takes time, so the other answers must wait too."""
 
     async def answer(request: Request) -> Response:
         if request.target == "/v1/0":
@@ -226,7 +226,7 @@ def test_what_comes_behind_requests_is_refused_when_they_are_answered() -> None:
     assert [part[-5:] for part in received[1:4]] == [b"/v1/0", b"/v1/1", b"/v1/2"]
 
 
-def test_nothing_is_answered_behind_a_request_that_ends_its_connection(door: DirectDoor) -> None:
+def test_requests_after_one_that_closes_the_connection_are_not_answered(door: DirectDoor) -> None:
     first, second = b"GET /v1/1 HTTP/1.0\r\nHost: b\r\n\r\n", b"GET /v1/2 HTTP/1.1\r\nHost: b\r\n\r\n"
     received = talk(door.port, first + second)
     assert received.count(b"HTTP/1.1 ") == 1
@@ -243,7 +243,9 @@ def test_nothing_is_answered_behind_a_request_that_ends_its_connection(door: Dir
         ("1.1", "HEAD", (("Content-Length", "9"),), b""),
     ],
 )
-def test_an_answer_in_pieces(version: str, method: str, headers: tuple[tuple[str, str], ...], expected: bytes) -> None:
+def test_an_answer_in_several_parts(
+    version: str, method: str, headers: tuple[tuple[str, str], ...], expected: bytes
+) -> None:
     async def rest() -> AsyncGenerator[bytes]:
         yield b""
         yield b"more"
@@ -266,7 +268,7 @@ def test_an_answer_in_pieces(version: str, method: str, headers: tuple[tuple[str
         ("malformed", rb"(?!HTTP).+"),
     ],
 )
-def test_faults(fault: str, expected: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_faults_of_connections(fault: str, expected: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async def answer(_: Request) -> Response:
         return Response(200, (), b"hello world", fault=fault)
 
@@ -276,7 +278,7 @@ def test_faults(fault: str, expected: bytes, caplog: pytest.LogCaptureFixture) -
     assert not caplog.records
 
 
-def test_reset_is_a_reset() -> None:
+def test_fault_reset_resets_the_connection() -> None:
     async def answer(_: Request) -> Response:
         return Response(fault="reset")
 
@@ -354,7 +356,7 @@ def _refuses(port: int) -> bool:
     return False
 
 
-def test_a_busy_port() -> None:
+def test_a_busy_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"port {port} on 127.0.0.1 is in use .* --port PORT"):
@@ -362,13 +364,13 @@ def test_a_busy_port() -> None:
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "999.1.1.1"])
-def test_a_host_that_is_not_here(host: str) -> None:
+def test_a_host_of_another_machine_is_reported(host: str) -> None:
     with pytest.raises(ConfigError, match=f"^--host {host} is not an address of this machine: .* --host 127.0.0.1"):
         asyncio.run(direct_door(echo, host=host).start())
 
 
 @pytest.mark.parametrize("length", [USUAL.body + 1, USUAL.swallowed + 1], ids=["read on", "refused at once"])
-def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_dialect(length: int, tmp_path: Path) -> None:
+def test_the_error_for_a_large_body_has_the_format_of_the_dialect(length: int, tmp_path: Path) -> None:
     words = "errors: {body-too-large: {status: 413, code: TOO_MUCH, number: X1, text: 'no more than {{ limit }}'}}"
     (tmp_path / "words.yaml").write_text(f"cassette: 1\n{words}\n")
     engine = an_engine(layers=[[tmp_path]])
@@ -384,7 +386,7 @@ def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_dialect(length:
     assert answer.count(b"X-Sandbox-Source: sandbox") == 1
 
 
-def test_what_no_bank_says_has_the_numbers_of_the_bundled_table() -> None:
+def test_errors_of_doors_match_the_bundled_error_table() -> None:
     errors = bundled_engine().interface.errors
     late, failed, head, line, body = (
         doors.LATE,

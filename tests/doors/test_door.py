@@ -32,7 +32,7 @@ def raising(error: BaseException) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-def test_the_engine_s_answer_is_handed_on() -> None:
+def test_the_engines_answer_is_returned() -> None:
     expected = Response(204)
 
     async def answer(request: Request) -> Response:
@@ -45,7 +45,7 @@ def test_the_engine_s_answer_is_handed_on() -> None:
 @pytest.mark.parametrize(
     "error", [RuntimeError(), AssertionError(), TimeoutError(), asyncio.CancelledError()], ids=repr
 )
-def test_a_failure_is_a_500(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_causes_status_500(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     response = ask(raising(error))
     assert response.status == 500
     assert is_refusal(response.body)
@@ -53,7 +53,7 @@ def test_a_failure_is_a_500(error: BaseException, caplog: pytest.LogCaptureFixtu
     assert "failed on GET /v1/accounts" in caplog.text
 
 
-def test_a_wrong_answer_is_a_500(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_answer_causes_status_500(caplog: pytest.LogCaptureFixture) -> None:
     async def answer(_: Request) -> Response:
         return "hello"  # type: ignore[return-value]
 
@@ -61,7 +61,7 @@ def test_a_wrong_answer_is_a_500(caplog: pytest.LogCaptureFixture) -> None:
     assert "answered with str" in caplog.text
 
 
-def test_silence_is_a_504() -> None:
+def test_silence_causes_status_504() -> None:
     async def answer(_: Request) -> Response:
         await asyncio.Event().wait()
         return Response()
@@ -90,7 +90,7 @@ def in_pieces(*pieces: bytes | Exception) -> Response:
     ],
     ids=["whole", "broken", "endless"],
 )
-def test_an_answer_that_does_not_come_whole_is_told(
+def test_an_incomplete_answer_is_reported(
     rest: list[bytes | Exception], status: int, told: list[tuple[int, str]]
 ) -> None:
     heard: list[tuple[int, str]] = []
@@ -108,12 +108,12 @@ def test_an_answer_that_does_not_come_whole_is_told(
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_the_end_of_the_process_is_nobody_s_to_answer(error: type[BaseException]) -> None:
+def test_exceptions_that_end_the_process_are_not_caught(error: type[BaseException]) -> None:
     with pytest.raises(error):
         ask(raising(error()))
 
 
-def test_a_cancelled_request_stays_cancelled() -> None:
+def test_a_cancelled_request_remains_cancelled() -> None:
     async def main() -> None:
         begun = asyncio.Event()
 
@@ -148,7 +148,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
         (Response(304), "GET", []),
     ],
 )
-def test_framing(response: Response, method: str, expected: list[tuple[str, str]]) -> None:
+def test_framing_of_requests(response: Response, method: str, expected: list[tuple[str, str]]) -> None:
     assert door.frame_headers(response, method) == expected
 
 
@@ -162,7 +162,7 @@ def test_framing(response: Response, method: str, expected: list[tuple[str, str]
         ("", ""),
     ],
 )
-def test_hostname(authority: str, expected: str) -> None:
+def test_hostnames_are_parsed(authority: str, expected: str) -> None:
     assert hostname(authority) == expected
 
 
@@ -178,7 +178,7 @@ def test_hostname(authority: str, expected: str) -> None:
         ("Basic", b""),
     ],
 )
-def test_credentials(header: str, expected: bytes) -> None:
+def test_credentials_are_parsed(header: str, expected: bytes) -> None:
     assert door.credentials(header) == expected
 
 
@@ -188,7 +188,7 @@ def roads(tmp_path_factory: pytest.TempPathFactory, proxy_engine: str) -> Iterat
         pytest.MonkeyPatch.context() as patch,
         open_roads(tmp_path_factory.mktemp("conf"), swallowed=4 * USUAL.body) as roads,
     ):
-        # Every refusal waits as long for what is still on its way: on this machine that is soon there.
+        # Every refusal waits the same time for data in transit, which arrives soon on this machine.
         patch.setattr(door, "LINGER", 0.2)
         yield roads
 
@@ -200,7 +200,7 @@ def request(road: str, method: str = "GET", path: str = "/v1", *headers: str, th
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_trailers_are_dropped_and_their_request_answered(roads: Roads, road: str) -> None:
+def test_trailers_are_dropped_and_the_request_is_answered(roads: Roads, road: str) -> None:
     head = request(
         road, "POST", "/v1/x", "Transfer-Encoding: chunked", "Trailer: X-Late", "X-Soon: 1", then="keep-alive"
     )
@@ -219,14 +219,14 @@ def test_trailers_are_dropped_and_their_request_answered(roads: Roads, road: str
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("body", ["", "{}"])
-def test_the_absolute_form_is_answered(roads: Roads, road: str, body: str) -> None:
-    """axios sends it for https to a proxy, where others open a tunnel."""
+def test_a_request_in_absolute_form_is_answered(roads: Roads, road: str, body: str) -> None:
+    """For https URLs axios sends it to a proxy where other clients open a tunnel."""
     lines = ["POST" if body else "GET", " https://bank.example/v1/x?y HTTP/1.1\r\nHost: bank.example\r\n"]
     answer = roads.sent(
         road, f"{''.join(lines)}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
     )
     if road == "tunnel":
-        assert status(answer) == 400  # What is in it is not over TLS.
+        assert status(answer) == 400  # Requests in the tunnel would have to use TLS.
         return
     content = json.loads(answer.partition(b"\r\n\r\n")[2])
     assert (content["target"], content["host"], content["body"]) == ("/v1/x?y", "bank.example", body)
@@ -244,12 +244,12 @@ SPOKEN = {
 
 @pytest.mark.parametrize("protocol", SPOKEN)
 @pytest.mark.parametrize("road", ["direct", "proxy", "tunnel", "tls-tunnel", "tls without TLS"])
-def test_a_wrong_protocol_is_answered_in_its_own_words(
+def test_a_wrong_protocol_is_answered_in_the_same_protocol(
     roads: Roads, road: str, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     greeting, answer = SPOKEN[protocol]
     if protocol == "TLS" and road in ("proxy", "tunnel", "tls without TLS"):
-        return  # It is spoken there.
+        return  # HTTP/2 is supported there.
     if road == "tls without TLS":
         with socket.create_connection(("127.0.0.1", roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
             way.sendall(greeting)
@@ -258,10 +258,13 @@ def test_a_wrong_protocol_is_answered_in_its_own_words(
         assert roads.sent(road, greeting) == answer
     (line,) = (message for message in caplog.messages if " speaks " in message)
     assert f"speaks {protocol} to " in line
-    assert any(advice in line for advice in ("use http://", "use https://", "set it as an HTTP proxy", "is spoken"))
+    assert any(
+        advice in line
+        for advice in ("use http://", "use https://", "configure it as an HTTP proxy", "a tunnel of the proxy port")
+    )
 
 
-def test_plain_http_at_the_tls_port_is_told_to_use_tls(roads: Roads, caplog: pytest.LogCaptureFixture) -> None:
+def test_plain_http_at_the_tls_port_gets_a_hint_to_use_tls(roads: Roads, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_connection(("127.0.0.1", roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
         way.sendall(request("tls"))
         answer = read_all(way)
@@ -269,10 +272,10 @@ def test_plain_http_at_the_tls_port_is_told_to_use_tls(roads: Roads, caplog: pyt
     assert is_refusal(answer.partition(b"\r\n\r\n")[2])
     assert b"use https://" in answer
     (line,) = caplog.messages
-    assert "speaks plain HTTP to the port of --tls-port" in line
+    assert "speaks plain HTTP to the port given with --tls-port" in line
 
 
-def test_a_real_tls_client_at_the_plain_port_gives_up(roads: Roads) -> None:
+def test_a_tls_client_at_the_plain_port_fails_cleanly(roads: Roads) -> None:
     with (
         socket.create_connection(("127.0.0.1", roads.direct.port), timeout=DEADLINE) as way,
         pytest.raises(ssl.SSLError, match="HANDSHAKE_FAILURE"),
@@ -296,7 +299,7 @@ def test_connect_belongs_to_the_proxy(roads: Roads, road: str) -> None:
     ("wish", "warned"), [("websocket", True), ("h2c", False), ("TLS/1.2", False), ("morse; code=1", True)]
 )
 @pytest.mark.parametrize("road", ROADS)
-def test_an_unknown_upgrade_is_answered_and_said(
+def test_an_unknown_upgrade_is_answered_and_logged(
     roads: Roads, road: str, wish: str, warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = roads.sent(
@@ -309,7 +312,7 @@ def test_an_unknown_upgrade_is_answered_and_said(
 
 @pytest.mark.parametrize("raw", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"\0\1\2\r\n\r\n"])
 @pytest.mark.parametrize("road", ROADS)
-def test_what_is_no_http_is_refused_in_our_words(roads: Roads, road: str, raw: bytes) -> None:
+def test_invalid_http_gets_an_error_of_the_sandbox(roads: Roads, road: str, raw: bytes) -> None:
     answer = roads.sent(road, raw)
     assert status(answer) == 400
     assert is_refusal(answer.partition(b"\r\n\r\n")[2])
@@ -326,9 +329,7 @@ def test_what_is_no_http_is_refused_in_our_words(roads: Roads, road: str, raw: b
     ],
 )
 @pytest.mark.parametrize("road", ROADS)
-def test_what_two_readers_read_differently_is_refused_in_our_words(
-    roads: Roads, road: str, framing: tuple[str, ...]
-) -> None:
+def test_ambiguous_requests_get_an_error_of_the_sandbox(roads: Roads, road: str, framing: tuple[str, ...]) -> None:
     answer = roads.sent(road, request(road, "POST", "/v1", *framing), b"0\r\n\r\n")
     assert status(answer) == 400
     assert is_refusal(answer.partition(b"\r\n\r\n")[2])
@@ -340,14 +341,14 @@ def test_what_two_readers_read_differently_is_refused_in_our_words(
     [
         ("HTTP/1.1", "Host: a\r\nHost: b", b"more than one Host"),
         ("HTTP/1.1", "Host: a\r\nHost: a", b"more than one Host"),
-        ("HTTP/1.1", "X-Other: a", b"has none"),
-        ("HTTP/1.1", "Host:", b"neither a host"),
-        ("HTTP/1.1", "Host: h/path", b"neither a host"),
-        ("HTTP/1.1", "Host: user@h", b"neither a host"),
-        ("HTTP/1.1", "Host: h:99999", b"neither a host"),
+        ("HTTP/1.1", "X-Other: a", b"Host header is missing"),
+        ("HTTP/1.1", "Host:", b"must be a host"),
+        ("HTTP/1.1", "Host: h/path", b"must be a host"),
+        ("HTTP/1.1", "Host: user@h", b"must be a host"),
+        ("HTTP/1.1", "Host: h:99999", b"must be a host"),
         ("HTTP/1.0", "Host: h, i", b""),
         ("HTTP/1.1", "Host: a\r\nTransfer-Encoding: cow, chunked", b""),
-        ("HTTP/1.1", "Host: a\r\nTransfer-Encoding: gzip, chunked", b"not simply chunked"),
+        ("HTTP/1.1", "Host: a\r\nTransfer-Encoding: gzip, chunked", b"must be chunked"),
         ("HTTP/1.1", "Host: a\r\nTransfer_Encoding: chunked", b"looks like"),
         ("HTTP/2.0", "Host: a", b""),
         ("HTTP/1.2", "Host: a", b""),
@@ -355,7 +356,7 @@ def test_what_two_readers_read_differently_is_refused_in_our_words(
     ],
 )
 @pytest.mark.parametrize("road", ROADS)
-def test_a_head_that_is_not_strictly_http_is_refused(
+def test_a_head_that_is_not_valid_http_is_refused(
     roads: Roads, road: str, version: str, headers: str, words: bytes
 ) -> None:
     head = b"POST %s %s\r\n%s\r\n\r\n" % (target(road, "/v1"), version.encode(), headers.encode())
@@ -368,7 +369,7 @@ def test_a_head_that_is_not_strictly_http_is_refused(
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_long_chunk_extension_is_refused_also_in_front_of_its_data(roads: Roads, road: str) -> None:
+def test_a_long_chunk_extension_is_refused_even_before_its_data(roads: Roads, road: str) -> None:
     head = request(road, "POST", "/v1", "Transfer-Encoding: chunked")
     for length, expected in ((10_000, 200), (200_000, 400)):
         answer = roads.sent(road, head + b"2;x=%s\r\n{}\r\n0\r\n\r\n" % (b"a" * length))
@@ -391,7 +392,7 @@ MEGABYTE = b"a" * 1024 * 1024
     ],
     ids=["line", "one header", "headers", "chunk line", "trailer", "announced"],
 )
-def test_what_has_no_end_is_refused_while_it_comes(
+def test_endless_input_is_refused_before_its_end(
     roads: Roads, road: str, begin: str, more: bytes, expected: int
 ) -> None:
     if road in ("proxy", "tls-proxy"):
@@ -403,7 +404,7 @@ def test_what_has_no_end_is_refused_while_it_comes(
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_what_is_within_the_limits_passes(roads: Roads, road: str) -> None:
+def test_requests_within_the_limits_are_accepted(roads: Roads, road: str) -> None:
     path = "/" + "p" * (USUAL.target - 1)
     head = request(road, "POST", path, "X-Large: " + "h" * (USUAL.headers - 200), f"Content-Length: {USUAL.body}")
     content = body(roads.sent(road, head, b"b" * USUAL.body))
@@ -412,8 +413,8 @@ def test_what_is_within_the_limits_passes(roads: Roads, road: str) -> None:
 
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize("road", ROADS)
-def test_a_body_beyond_what_is_swallowed_gets_its_413(roads: Roads, road: str, announced: bool) -> None:
-    """Also when its client reads nothing before all of it is sent."""
+def test_a_body_above_the_limit_gets_status_413(roads: Roads, road: str, announced: bool) -> None:
+    """This also works if the client reads nothing before it has sent everything."""
     framing = f"Content-Length: {8 * USUAL.body}" if announced else "Transfer-Encoding: chunked"
     pieces = [b"a" * USUAL.body if announced else b"100000\r\n" + b"a" * USUAL.body + b"\r\n"] * 8
     with roads.taken(road) as way:
@@ -426,8 +427,8 @@ def test_a_body_beyond_what_is_swallowed_gets_its_413(roads: Roads, road: str, a
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_body_that_is_swallowed_is_not_kept(roads: Roads, road: str) -> None:
-    """The engine sees that it is too large, and the connection can be used again."""
+def test_the_rest_of_a_large_body_is_discarded(roads: Roads, road: str) -> None:
+    """The engine notices that the body is too large, and the connection can be used again."""
     large = request(road, "POST", "/v1", f"Content-Length: {3 * USUAL.body}", then="keep-alive")
     answer = roads.sent(road, large, *([b"a" * USUAL.body] * 3), request(road, "GET", "/v1/next"))
     first, second = answer.split(b"HTTP/1.1 200 ")[1:]

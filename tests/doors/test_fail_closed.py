@@ -1,4 +1,4 @@
-"""Nothing that fails inside the sandbox may let a request out to the bank."""
+"""No failure inside the sandbox forwards a request to the bank."""
 
 import asyncio
 import os
@@ -41,11 +41,11 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
 WRONG = {"none": None, "text": "hello", "pair": (200, b""), "class": Response}
 ROADS = ["plain", "tunnel", "tls"]
 TO_MITMPROXY = [*(("mitmproxy", road) for road in ROADS), ("auto", "tls-proxy"), ("auto", "tls-tunnel")]
-"""Engines, and the roads on which they need mitmproxy."""
+"""Engines, and the roads for which they need mitmproxy."""
 
 
 async def fail(request: Request) -> Response:
-    """Fails as the last segment of the path says."""
+    """Fail in the way that the last segment of the path names."""
     how = request.target.rpartition("/")[2]
     if how in FAILURES:
         raise FAILURES[how]()
@@ -77,7 +77,7 @@ def bank() -> Iterator[Bank]:
 
 @contextmanager
 def connection(doors: ProxyDoors, bank: Bank, road: str, confdir: Path) -> Iterator[tuple[Any, str]]:
-    """A connection on which requests for the bank can be written, and what stands before their path."""
+    """Open a connection for requests to the bank. Yield it with the prefix of their paths."""
     port = doors.tls_port if road == "tls" else doors.proxy_port
     with ExitStack() as stack:
         raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE))
@@ -86,7 +86,7 @@ def connection(doors: ProxyDoors, bank: Bank, road: str, confdir: Path) -> Itera
         if road != "plain":
             context = ssl.create_default_context(cafile=str(confdir / "mitmproxy-ca-cert.pem"))
             if road == "tls-tunnel":
-                # One who offers HTTP/2 and then says something else has to do with mitmproxy.
+                # A client that offers HTTP/2 and then sends something else is handled by mitmproxy.
                 context.set_alpn_protocols(["h2"])
             raw = stack.enter_context(context.wrap_socket(raw, server_hostname="127.0.0.1"))
         yield raw, f"http://127.0.0.1:{bank.port}" if road in ("plain", "tls-proxy") else ""
@@ -100,7 +100,7 @@ def tunnel(raw: socket.socket, bank: Bank) -> None:
 def exchange(
     doors: ProxyDoors, bank: Bank, road: str, confdir: Path, path: str, *headers: str, body: bytes = b""
 ) -> bytes:
-    """The whole answer. Fails when the connection is neither answered nor closed in time."""
+    """Return the whole answer. Fails if the connection is neither answered nor closed in time."""
     with connection(doors, bank, road, confdir) as (client, prefix):
         lines = [f"POST {prefix}{path} HTTP/1.1", f"Host: 127.0.0.1:{bank.port}", *headers, "", ""]
         client.sendall("\r\n".join(lines).encode() + body)
@@ -121,49 +121,53 @@ CLOSE = ("Content-Length: 0", "Connection: close")
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("failure", [*FAILURES, *WRONG])
-def test_a_failing_engine(doors: ProxyDoors, bank: Bank, confdir: Path, road: str, failure: str) -> None:
+def test_a_failing_engine_forwards_nothing(
+    doors: ProxyDoors, bank: Bank, confdir: Path, road: str, failure: str
+) -> None:
     assert refused(exchange(doors, bank, road, confdir, f"/v1/{failure}", *CLOSE), 500)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_silent_engine(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_silent_engine_forwards_nothing(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
     assert refused(exchange(doors, bank, road, confdir, "/v1/silent", *CLOSE), 504)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_the_next_request_is_answered_again(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_the_request_after_a_failure_is_answered(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
     exchange(doors, bank, road, confdir, "/v1/RuntimeError", *CLOSE)
     assert exchange(doors, bank, road, confdir, "/v1/well", *CLOSE).endswith(b"\r\n\r\nthe sandbox")
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_large_body(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_large_body_is_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
     body = b"a" * (5 * 1024 * 1024)
     headers = (f"Content-Length: {len(body)}", "Connection: close")
     assert refused(exchange(doors, bank, road, confdir, "/v1/RuntimeError", *headers, body=body), 500)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_body_beyond_every_limit(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_body_above_every_limit_is_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
     answer = exchange(doors, bank, road, confdir, "/v1/well", "Content-Length: 99999999999")
     assert refused(answer, 413)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_chunked_body_with_trailers(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_chunked_body_with_trailers_is_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
     body = b"2\r\n{}\r\n0\r\nX-Trailer: 1\r\n\r\n"
     headers = ("Transfer-Encoding: chunked", "Trailer: X-Trailer", "Connection: close")
     assert exchange(doors, bank, road, confdir, "/v1/well", *headers, body=body).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_two_megabytes_of_headers(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_two_megabytes_of_headers_are_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
     assert refused(exchange(doors, bank, road, confdir, "/v1/well", "X-Large: " + "a" * 2_000_000, *CLOSE), 431)
 
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("path", ["well", "RuntimeError"])
-def test_a_websocket_upgrade(doors: ProxyDoors, bank: Bank, confdir: Path, road: str, path: str) -> None:
+def test_a_websocket_upgrade_is_not_forwarded(
+    doors: ProxyDoors, bank: Bank, confdir: Path, road: str, path: str
+) -> None:
     answer = exchange(
         doors,
         bank,
@@ -189,7 +193,7 @@ def test_a_websocket_upgrade(doors: ProxyDoors, bank: Bank, confdir: Path, road:
     ],
 )
 @pytest.mark.parametrize("inside", [True, False], ids=["tunnel", "door"])
-def test_bytes_that_are_not_http(doors: ProxyDoors, bank: Bank, raw: bytes, inside: bool) -> None:
+def test_bytes_that_are_not_http_are_not_forwarded(doors: ProxyDoors, bank: Bank, raw: bytes, inside: bool) -> None:
     with socket.create_connection(("127.0.0.1", doors.proxy_port), timeout=DEADLINE) as client:
         if inside:
             tunnel(client, bank)
@@ -199,7 +203,7 @@ def test_bytes_that_are_not_http(doors: ProxyDoors, bank: Bank, raw: bytes, insi
 
 
 @pytest.mark.parametrize(("engine", "road"), TO_MITMPROXY[:-1])
-def test_nobody_is_answered_before_mitmproxy_is_guarded(
+def test_no_request_is_answered_before_mitmproxy_is_guarded(
     bank: Bank, confdir: Path, engine: str, road: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, start = threading.Event(), SandboxMaster.start
@@ -227,11 +231,11 @@ async def _event() -> asyncio.Event:
 
 
 @pytest.mark.parametrize(("engine", "road"), TO_MITMPROXY)
-def test_without_mitmproxy_the_doors_are_closed(
+def test_the_doors_stay_closed_if_mitmproxy_cannot_be_loaded(
     bank: Bank, confdir: Path, engine: str, road: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(master: SandboxMaster) -> None:
-        raise RuntimeError("no mitmproxy today")
+        raise RuntimeError("mitmproxy is unavailable")
 
     monkeypatch.setattr(SandboxMaster, "start", broken)
     with opened(lambda: proxy_doors(fail, confdir, engine=engine)) as (doors, _):
@@ -242,13 +246,13 @@ def test_without_mitmproxy_the_doors_are_closed(
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
     assert [record.message for record in caplog.records] == [
-        "mitmproxy cannot be started: the proxy and the TLS door are closed"
+        "mitmproxy failed to start, so the proxy port and the TLS port are closed"
     ]
 
 
 @pytest.fixture
 def careless(doors: ProxyDoors, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Sets options of mitmproxy as if the addon did not refuse them: the guard has to hold alone."""
+    """Set options of mitmproxy without the addon's checks. The guard must be sufficient."""
     master = master_of(doors)
     monkeypatch.setattr(master.sandbox, "forced", {})
     monkeypatch.setattr(addon, "REFUSED", ())
@@ -277,7 +281,7 @@ def careless(doors: ProxyDoors, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
     ],
 )
 @pytest.mark.parametrize("road", ["plain", "tunnel"])
-def test_stray_options_open_no_door(
+def test_dangerous_options_of_mitmproxy_forward_nothing(
     doors: ProxyDoors, bank: Bank, confdir: Path, careless: Callable[..., None], option: str, value: Any, road: str
 ) -> None:
     careless(**{option: value})
@@ -292,7 +296,7 @@ def test_stray_options_open_no_door(
 
 
 @pytest.mark.parametrize("option", [{"rawtcp": True}, {"ignore_hosts": [".*"]}, {"tcp_hosts": [".*"]}])
-def test_a_raw_tunnel_leads_nowhere(
+def test_raw_data_in_a_tunnel_is_not_forwarded(
     doors: ProxyDoors, bank: Bank, careless: Callable[..., None], option: dict[str, Any]
 ) -> None:
     careless(**option)
@@ -316,7 +320,7 @@ addons = [Script(fail, proxy_auth=None, tell=lambda _, response, *__: response, 
 
 @contextmanager
 def tool(name: str, script: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """mitmdump or mitmweb with a script, and what it says."""
+    """Run mitmdump or mitmweb with a script. Yield the process and its output."""
     command = [str(Path(sys.executable).with_name(name)), "-s", str(script), "--listen-host", "127.0.0.1"]
     command += ["--listen-port", "0", "--set", f"confdir={script.parent / 'mitmproxy'}"]
     if name == "mitmweb":
@@ -331,7 +335,7 @@ def tool(name: str, script: Path, *options: str) -> Iterator[tuple[subprocess.Po
     def listen() -> None:
         output.extend(process.stdout or ())
 
-    # list.extend shows its progress to other threads line by line.
+    # list.extend makes progress visible to other threads line by line.
     listener = Thread(target=listen)
     listener.start()
     try:
@@ -343,7 +347,7 @@ def tool(name: str, script: Path, *options: str) -> Iterator[tuple[subprocess.Po
 
 
 def proxy_port(output: list[str]) -> int:
-    """The port, once the tool says that it listens there."""
+    """Return the port when the tool reports that it is listening."""
 
     def listening() -> re.Match[str] | None:
         return re.search(r"proxy listening at 127\.0\.0\.1:(\d+)", "".join(output))
@@ -362,7 +366,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def ask(port: int, bank: Bank) -> list[bytes]:
-    """The answers to a plain request and to one in a tunnel."""
+    """Return the answers to a plain request and to one in a tunnel."""
     target = f"127.0.0.1:{bank.port}"
     answers = []
     with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as client:
@@ -379,12 +383,12 @@ def ask(port: int, bank: Bank) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", few(["mitmdump", "mitmweb"], ["mitmdump"]))
-def test_the_stock_tools(name: str, script: Path, bank: Bank) -> None:
+def test_mitmdump_and_mitmweb_work(name: str, script: Path, bank: Bank) -> None:
     with tool(name, script) as (_, output):
         assert all(refused(answer, 500) for answer in ask(proxy_port(output), bank))
 
 
-def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> None:
+def test_dangerous_options_of_mitmdump_are_overridden(script: Path, bank: Bank) -> None:
     options = [
         "connection_strategy=eager",
         "rawtcp=true",
@@ -407,7 +411,7 @@ def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> No
         pytest.param("mitmweb", "ignore_hosts=.*", marks=pytest.mark.slow),
     ],
 )
-def test_dangerous_options_stop_the_stock_tools_with_one_message(script: Path, name: str, option: str) -> None:
+def test_dangerous_options_stop_mitmproxys_tools_with_one_message(script: Path, name: str, option: str) -> None:
     with tool(name, script, "--set", option) as (process, output):
         assert process.wait(START) == 1
         words = f"xs2a-sandbox cannot work with the option {option.partition('=')[0]}="
@@ -416,7 +420,7 @@ def test_dangerous_options_stop_the_stock_tools_with_one_message(script: Path, n
         assert "listening" not in "".join(output)
 
 
-def test_a_script_that_breaks_while_it_runs(script: Path, bank: Bank) -> None:
+def test_a_script_that_fails_later_forwards_nothing(script: Path, bank: Bank) -> None:
     with tool("mitmdump", script) as (_, output):
         port = proxy_port(output)
         script.write_text("def")
@@ -426,7 +430,7 @@ def test_a_script_that_breaks_while_it_runs(script: Path, bank: Bank) -> None:
 
 
 @pytest.mark.parametrize("name", few(["mitmdump", "mitmweb"], ["mitmdump"]))
-def test_a_mistake_stops_the_stock_tools(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_stops_mitmproxys_tools(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XS2A_SANDBOX_PORT", "silly")
     monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path))
     shim = tmp_path / "xs2a.py"

@@ -1,4 +1,4 @@
-"""Every failure says why: in the log of a real `serve`, behind every door, in words and as JSON, and in the journal."""
+"""Every failure has a reason at every door: in the log of a real `serve`, as text and as JSON, and in the journal."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def sandbox(form: str, engine: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(params=DOORS)
 def ask(request: pytest.FixtureRequest, sandbox: Serving) -> Iterator[Callable[..., httpx.Response]]:
-    """Asks through one door."""
+    """Send a request through one door."""
     options: dict[str, Any] = {"verify": trusting(sandbox.ca_file), "trust_env": False, "timeout": DEADLINE}
     base = {"proxy": "http://bank.example", "tunnel": "https://bank.example"}.get(request.param)
     base = base or getattr(sandbox, request.param)
@@ -81,7 +81,7 @@ def is_json(sandbox: Serving) -> bool:
 
 
 def reason(sandbox: Serving, part: str) -> str:
-    """The reason in the one line with this in it."""
+    """Return the reason in the only line with this text."""
     line = sandbox.line(part)
     if is_json(sandbox):
         return str(json.loads(line)["reason"])
@@ -100,16 +100,16 @@ def journal_reason(sandbox: Serving, path: str) -> str:
 
 
 def a_path(*words: str) -> str:
-    """One that nobody else asks for, so that its line is found."""
+    """Return a path that no other test uses, so that its log line can be found."""
     return "/".join(("/v1", *words, a_word()))
 
 
 def a_word() -> str:
-    """Without digits: it looks like nobody's account."""
+    """Return an id without digits, so that it does not look like an account."""
     return "".join(choices(ascii_lowercase, k=16))
 
 
-def test_a_broken_engine(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_reason_for_a_broken_engine(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     path = a_path("accounts")
     assert ask(path, X_Break="engine").status_code == 500
     assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: RuntimeError: the engine is broken, …"
@@ -117,7 +117,7 @@ def test_a_broken_engine(sandbox: Serving, ask: Callable[..., httpx.Response]) -
     assert SECRET not in sandbox.output
 
 
-def test_a_broken_engine_leaves_its_traceback_once(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_a_broken_engine_logs_its_traceback_once(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     raised = "RuntimeError: the engine is broken, "
     path, before = a_path("engine-fails"), sandbox.warnings.count(raised)
     ask(path, X_Break="engine")
@@ -126,17 +126,17 @@ def test_a_broken_engine_leaves_its_traceback_once(sandbox: Serving, ask: Callab
     assert SECRET not in sandbox.output
 
 
-def test_a_broken_door(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_reason_for_a_broken_door(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     path, before = a_path("door"), sandbox.warnings.count("LookupError: the door is broken")
     answer = ask(path, X_Break="door")
     assert answer.status_code == 500
-    assert "its log says why" in answer.json()["tppMessages"][0]["text"]
+    assert "see its log" in answer.json()["tppMessages"][0]["text"]
     assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: LookupError: the door is broken"
     assert journal_reason(sandbox, path) == reason(sandbox, path)
     wait_until(lambda: sandbox.warnings.count("LookupError: the door is broken") == before + 1)
 
 
-def test_a_broken_handler(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_reason_for_a_broken_handler(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     id = a_word()
     state = f"{sandbox.direct}/_sandbox/state/consents/{id}"
     put = httpx.put(
@@ -173,39 +173,39 @@ def test_the_traceback_follows_once_and_in_one_piece(tmp_path: Path, form: str) 
     assert sum(line.startswith("Traceback") for line in trace) == 1
 
 
-def test_an_expression_that_cannot_be_sent(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_reason_for_an_expression_that_cannot_be_sent(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     path = a_path("header")
     assert ask(f"{path}?made=a%0d%0ab").status_code == 500
     assert reason(sandbox, path) == (
-        "INTERNAL_SERVER_ERROR: InvalidResponse: the header X-Made holds a line break, NUL or characters outside"
+        "INTERNAL_SERVER_ERROR: InvalidResponse: the header X-Made contains a line break, NUL or characters outside"
         " Latin-1, in writes-a-header"
     )
     assert journal_reason(sandbox, path) == reason(sandbox, path)
 
 
-def test_silence(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_reason_for_silence(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     path = a_path("silence")
     assert ask(path, X_Break="silence").status_code == 504
-    assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: XS2A991E: the sandbox had no answer in time"
+    assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: XS2A991E: the sandbox did not answer in time"
     assert journal_reason(sandbox, path) == reason(sandbox, path)
 
 
-def test_a_requirement_that_is_not_met(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_reason_for_an_unmet_requirement(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     path = a_path("consents")
     assert ask(path, X_Request_ID="7").status_code == 400
     assert reason(sandbox, path) == "FORMAT_ERROR: XS2A901E: the header X-Request-ID must be a UUID"
     assert journal_reason(sandbox, path) == reason(sandbox, path)
 
 
-def test_what_a_rule_says(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+def test_reason_for_an_error_in_a_rule(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
     before = sum("/v1/waits" in line for line in sandbox.out)
     assert ask("/v1/waits").status_code == 503
     wait_until(lambda: sum("/v1/waits" in line for line in sandbox.out) > before)
     assert "SERVICE_BLOCKED: call the desk" in [line for line in sandbox.out if "/v1/waits" in line][-1]
 
 
-def test_every_line_of_a_failure_ends_with_its_reason(sandbox: Serving) -> None:
-    """All that the tests above have asked for, whatever it was."""
+def test_every_line_about_a_failure_ends_with_its_reason(sandbox: Serving) -> None:
+    """This covers all requests of the tests above."""
     lines = sandbox.out[1:] if is_json(sandbox) else [line for line in sandbox.out if re.match(r"\d{4}-", line)]
     for line in lines:
         if is_json(sandbox):
@@ -231,8 +231,10 @@ def test_every_line_of_a_failure_ends_with_its_reason(sandbox: Serving) -> None:
         ),
     ],
 )
-def test_what_is_no_http(sandbox: Serving, engine: str, door: str, raw: bytes, words: Mapping[str, str]) -> None:
-    expected = f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words.get(engine) or words['']}"
+def test_reason_for_invalid_http(
+    sandbox: Serving, engine: str, door: str, raw: bytes, words: Mapping[str, str]
+) -> None:
+    expected = f"FORMAT_ERROR: XS2A989E: this is not HTTP: {words.get(engine) or words['']}"
     before = len(sandbox.out)
     answer = talk(int(getattr(sandbox, door).rpartition(":")[2]), raw)
     assert answer.startswith(b"HTTP/1.1 400 ")
@@ -253,30 +255,32 @@ def test_what_is_no_http(sandbox: Serving, engine: str, door: str, raw: bytes, w
                 "mitmproxy": "it has both Transfer-Encoding and Content-Length",
             },
         ),
-        ("Ho st: b", {"auto": "Invalid header token", "mitmproxy": "its head is not written as HTTP/1.1 is"}),
+        ("Ho st: b", {"auto": "Invalid header token", "mitmproxy": "its head is not valid HTTP/1.1"}),
     ],
 )
-def test_what_the_proxy_s_library_refuses(sandbox: Serving, engine: str, head: str, words: Mapping[str, str]) -> None:
+def test_reason_for_requests_that_the_proxys_library_refuses(
+    sandbox: Serving, engine: str, head: str, words: Mapping[str, str]
+) -> None:
     path = a_path("refused")
     raw = f"GET http://bank.example{path} HTTP/1.1\r\nHost: bank.example\r\n{head}\r\n\r\n"
     answer = talk(int(sandbox.proxy.rpartition(":")[2]), raw.encode())
     assert answer.startswith(b"HTTP/1.1 400 ")
-    # Of a head that mitmproxy is not even shown nothing else is known.
-    assert f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words[engine]}" in sandbox.line(
+    # If mitmproxy does not get the head, nothing else is known.
+    assert f"FORMAT_ERROR: XS2A989E: this is not HTTP: {words[engine]}" in sandbox.line(
         path if engine == "auto" else words[engine]
     )
 
 
-def test_a_body_that_cannot_be_read_is_said_and_not_quoted(sandbox: Serving, engine: str) -> None:
+def test_an_unreadable_body_is_reported_and_not_quoted(sandbox: Serving, engine: str) -> None:
     path = a_path("chunks")
     head = f"POST http://bank.example{path} HTTP/1.1\r\nHost: bank.example\r\nTransfer-Encoding: chunked\r\n\r\n"
     talk(int(sandbox.proxy.rpartition(":")[2]), head.encode(), f"{SECRET}\r\n".encode())
     words = {"auto": "Invalid character in chunk size", "mitmproxy": "illegal chunk header"}
-    assert reason(sandbox, path) == f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words[engine]}"
+    assert reason(sandbox, path) == f"FORMAT_ERROR: XS2A989E: this is not HTTP: {words[engine]}"
     assert SECRET not in sandbox.output
 
 
-def test_a_client_that_does_not_trust_the_ca(sandbox: Serving) -> None:
+def test_reason_for_a_client_that_does_not_trust_the_ca(sandbox: Serving) -> None:
     tls, proxy = sandbox.tls, sandbox.proxy
     for arguments, name in ((["-x", proxy, "https://distrust.example/v1/x"], " for distrust.example"), ([tls], "")):
         before = len(sandbox.err)
@@ -284,11 +288,11 @@ def test_a_client_that_does_not_trust_the_ca(sandbox: Serving) -> None:
         assert done.returncode == 60
         wait_until(lambda: len(sandbox.err) > before)  # noqa: B023
         (line,) = sandbox.err[before:]
-        expected = f"certificate{name}: let it trust {sandbox.ca_file} (`xs2a-sandbox docs clients`"
+        expected = f"certificate{name}: make it trust {sandbox.ca_file} (see `xs2a-sandbox docs clients`"
         assert expected in line
 
 
-def test_a_client_that_leaves_in_the_handshake(sandbox: Serving) -> None:
+def test_reason_for_a_client_that_disconnects_during_the_handshake(sandbox: Serving) -> None:
     with socket.create_connection(("127.0.0.1", int(sandbox.tls.rpartition(":")[2]))) as connection:
         context = trusting(sandbox.ca_file)
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -297,10 +301,10 @@ def test_a_client_that_leaves_in_the_handshake(sandbox: Serving) -> None:
             handshake.do_handshake()
         connection.sendall(outgoing.read())
         connection.recv(100)
-    sandbox.warning("left in the middle of the TLS handshake for leaver.example; if it always does")
+    sandbox.warning("closed the connection during the TLS handshake for leaver.example; if it always does")
 
 
-def test_a_proxy_that_asks_who_is_there(tmp_path: Path) -> None:
+def test_reason_for_a_missing_proxy_password(tmp_path: Path) -> None:
     with served(tmp_path, "--proxy-auth", f"ci:{SECRET}") as sandbox:
         with httpx.Client(proxy=sandbox.proxy, trust_env=False) as http:
             assert http.get("http://bank.example/v1/unasked").status_code == 407
@@ -308,7 +312,8 @@ def test_a_proxy_that_asks_who_is_there(tmp_path: Path) -> None:
         with stranger, pytest.raises(httpx.ProxyError):
             stranger.get("https://bank.example/v1/x")
         reason = (
-            "PROXY_AUTHENTICATION_REQUIRED: XS2A992E: this proxy asks for the user name and password of --proxy-auth"
+            "PROXY_AUTHENTICATION_REQUIRED: XS2A992E: this proxy requires the user name and password given with "
+            "--proxy-auth"
         )
         assert sandbox.line("GET /v1/unasked 407 ").endswith(f' reason="{reason}"')
         assert sandbox.line("CONNECT bank.example:443 407 ").endswith(f' reason="{reason}"')
@@ -316,7 +321,7 @@ def test_a_proxy_that_asks_who_is_there(tmp_path: Path) -> None:
         assert "wrong-1" not in sandbox.output
 
 
-def test_a_bank_that_fails(tmp_path: Path) -> None:
+def test_reason_for_a_failing_bank(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         bank = {"url": f"http://127.0.0.1:{port}", "hosts": ["127.0.0.1"], "mode": "spy", "read_timeout": "0.2s"}
@@ -333,7 +338,7 @@ def test_a_bank_that_fails(tmp_path: Path) -> None:
 
 @contextmanager
 def breaking_off() -> Iterator[int]:
-    """The port of a bank that announces two megabytes and sends one and a half."""
+    """Return the port of a bank that announces two megabytes and sends one and a half."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -355,7 +360,7 @@ def breaking_off() -> Iterator[int]:
             thread.join(DEADLINE)
 
 
-def test_a_bank_that_breaks_off(tmp_path: Path) -> None:
+def test_reason_for_a_bank_that_disconnects(tmp_path: Path) -> None:
     with breaking_off() as port:
         bank = {"url": f"http://127.0.0.1:{port}", "hosts": ["127.0.0.1"], "mode": "spy"}
         with served(tmp_path, settings={"banks": [bank]}) as sandbox:
@@ -365,7 +370,7 @@ def test_a_bank_that_breaks_off(tmp_path: Path) -> None:
             assert "SERVICE_UNAVAILABLE: XS2A981E: the bank broke off in the middle of its answer" in line
             with pytest.raises(httpx.RemoteProtocolError):
                 httpx.get(f"{sandbox.direct}/v1/large", trust_env=False)
-            assert "its answer ends before its announced length" in sandbox.warning("warning an answer broke off: ")
+            assert "its answer is shorter than announced" in sandbox.warning("warning an answer broke off: ")
 
 
 def test_the_command_shows_the_same_reason(sandbox: Serving) -> None:

@@ -15,7 +15,7 @@ NOW = [0.0]
 
 
 def budget() -> FrameBudget:
-    """One for which no time passes, unless a test says so."""
+    """Return a budget for which no time passes unless a test changes it."""
     NOW[0] = 0.0
     made = FrameBudget(USUAL, LARGEST, lambda: NOW[0])
     assert made.read(PREFACE) is None
@@ -42,7 +42,7 @@ def test_any_number_of_answered_requests_is_free() -> None:
     assert counting.read(PingFrame(0).serialize()) is None
 
 
-def test_streams_without_an_answer_are_counted_and_forgotten_with_time() -> None:
+def test_unanswered_streams_are_counted_and_expire() -> None:
     counting, most = budget(), USUAL.unanswered_streams.most
     assert counting.read(b"".join(request(1 + 2 * number) for number in range(most))) is None
     NOW[0] = 1.0
@@ -74,7 +74,7 @@ FRAMES = [
 
 
 @given(some.lists(some.sampled_from(FRAMES), max_size=30), some.lists(some.integers(1, 40), min_size=1))
-def test_frames_are_counted_alike_in_whatever_pieces_they_come(frames: list[bytes], sizes: list[int]) -> None:
+def test_frames_are_counted_regardless_of_how_their_bytes_are_split(frames: list[bytes], sizes: list[int]) -> None:
     whole, pieces = budget(), FrameBudget(USUAL, LARGEST, lambda: 0.0)
     data, position, number = PREFACE + b"".join(frames), 0, 0
     assert whole.read(data[len(PREFACE) :]) is None

@@ -1,4 +1,4 @@
-"""HTTP/1.1 without a socket: however its bytes come, the same requests are read and answered, in their order."""
+"""HTTP/1.1 without a socket: the same requests are read and answered in order, no matter how their bytes arrive."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ NONSENSE = b"no request\r\n\r\n"
 
 
 class Wire:
-    """What a transport would be told."""
+    """A transport that records all calls."""
 
     def __init__(self) -> None:
         self.written = bytearray()
@@ -71,16 +71,16 @@ class Conversation(HttpConnection):
 
 
 async def turned(is_so: Callable[[], bool]) -> None:
-    """Lets the loop turn until it is so."""
+    """Run the event loop until the condition is true."""
     for _ in range(1000):
         if is_so():
             return
         await asyncio.sleep(0)
-    raise AssertionError("it stands still")
+    raise AssertionError("the loop makes no progress")
 
 
 def held(pieces: Sequence[bytes], waits: bool) -> tuple[list[tuple[str, str, bytes]], list[int], bool]:
-    """The requests that were read of these pieces, the statuses that were answered, and whether the end was said."""
+    """Return the requests read from these pieces, the statuses answered, and whether the end was reported."""
     requests: list[tuple[str, str, bytes]] = []
 
     async def answer(request: Request) -> Response:
@@ -94,7 +94,7 @@ def held(pieces: Sequence[bytes], waits: bool) -> tuple[list[tuple[str, str, byt
         wire, conversation = Wire(), Conversation(service)
         conversation.connection_made(wire)  # type: ignore[arg-type]
         for piece in pieces:
-            await turned(lambda: wire.reads)  # nothing is handed over before
+            await turned(lambda: wire.reads)  # nothing is passed on earlier
             if not wire.is_closed:
                 conversation.data_received(piece)
         await turned(lambda: wire.is_closed or not conversation.is_busy)
@@ -105,8 +105,8 @@ def held(pieces: Sequence[bytes], waits: bool) -> tuple[list[tuple[str, str, byt
     return requests, statuses, wire.is_closed
 
 
-def test_nothing_is_sent_to_a_client_that_has_gone(caplog: pytest.LogCaptureFixture) -> None:
-    """uvloop raises where asyncio does not, and the log would have a traceback."""
+def test_nothing_is_sent_to_a_disconnected_client(caplog: pytest.LogCaptureFixture) -> None:
+    """uvloop raises an error here, unlike asyncio, and the log would contain a traceback."""
 
     async def hold() -> Wire:
         wire = Wire()
@@ -137,7 +137,7 @@ def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
     st.lists(st.integers(0, 10_000), max_size=12),
     st.booleans(),
 )
-def test_requests_are_read_alike_however_their_bytes_come(
+def test_requests_are_read_regardless_of_how_their_bytes_are_split(
     requests: list[bytes], end: bytes, places: list[int], waits: bool
 ) -> None:
     data = b"".join(requests) + end
@@ -149,10 +149,10 @@ def test_requests_are_read_alike_however_their_bytes_come(
     assert is_closed == bool(end)
 
 
-def test_a_body_in_chunks_is_put_together_without_its_trailer() -> None:
+def test_a_chunked_body_is_joined_without_its_trailer() -> None:
     assert held([CHUNKS], waits=False)[0] == [("PUT", "/v1/x", b"abcde")]
 
 
-def test_byte_by_byte() -> None:
+def test_requests_are_read_byte_by_byte() -> None:
     data = POST + UPGRADE + LAST
     assert held([bytes([byte]) for byte in data], waits=True) == held([data], waits=False)

@@ -1,4 +1,4 @@
-"""Our own HTTP/1.1 proxy alone: who is answered in it, who is passed on, and how."""
+"""The sandbox's own HTTP/1.1 proxy: which connections it answers, and which it passes to mitmproxy."""
 
 import asyncio
 import gc
@@ -63,7 +63,7 @@ def answer_to(doors: ProxyDoors, line: str, *headers: str) -> bytes:
 
 @pytest.fixture
 def passed_on(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The modes of mitmproxy that connections are passed on to."""
+    """Record the modes of mitmproxy for which connections are passed on."""
     modes: list[str] = []
     pass_on = ProxyDoors._pass_on
 
@@ -135,7 +135,7 @@ def test_tls_to_the_proxy_itself_is_passed_on(passed_on: list[str], doors: Proxy
     assert passed_on == ["regular"]
 
 
-def test_who_is_passed_on_has_one_place_and_gives_it_back(
+def test_a_connection_that_is_passed_on_counts_once_and_is_released(
     doors: ProxyDoors, confdir: Path, connections: Connections
 ) -> None:
     context = trusting(confdir / "mitmproxy-ca-cert.pem")
@@ -146,11 +146,11 @@ def test_who_is_passed_on_has_one_place_and_gives_it_back(
     wait_until(lambda: not connections._open)
 
 
-def test_who_cannot_be_passed_on_gives_its_place_back(
+def test_a_connection_that_cannot_be_passed_on_is_released(
     doors: ProxyDoors, confdir: Path, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(master: SandboxMaster) -> None:
-        raise RuntimeError("no mitmproxy today")
+        raise RuntimeError("mitmproxy is unavailable")
 
     monkeypatch.setattr(SandboxMaster, "start", broken)
     context = trusting(confdir / "mitmproxy-ca-cert.pem")
@@ -160,10 +160,10 @@ def test_who_cannot_be_passed_on_gives_its_place_back(
     wait_until(lambda: not connections._open)
 
 
-def test_a_tunnel_that_mitmproxy_refuses_ends(
+def test_a_tunnel_that_mitmproxy_refuses_is_closed(
     doors: ProxyDoors, confdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says so in HTTP, which would stand in the middle of the client's TLS."""
+    """It sends its error as HTTP, which would arrive in the middle of the client's TLS."""
     serve: Callable[..., Any] = SandboxMaster.serve
 
     async def strict(master: SandboxMaster, *arguments: Any) -> None:
@@ -177,7 +177,7 @@ def test_a_tunnel_that_mitmproxy_refuses_ends(
         context.wrap_socket(raw, server_hostname=HOST)
 
 
-def test_a_stranger_may_say_its_name_on_the_same_connection(doors: ProxyDoors) -> None:
+def test_credentials_can_be_sent_on_the_same_connection_after_a_407(doors: ProxyDoors) -> None:
     with socket.create_connection(("127.0.0.1", doors.proxy_port), timeout=DEADLINE) as way:
         way.sendall(f"{CONNECT}\r\n".encode())
         answer = way.recv(65536)
@@ -194,7 +194,7 @@ def test_a_tunnel_without_tls(doors: ProxyDoors) -> None:
     assert (content["host"], content["scheme"], content["user"]) == (HOST, "http", "ci")
 
 
-def test_what_comes_with_the_connect_is_read_in_the_tunnel(doors: ProxyDoors) -> None:
+def test_data_sent_with_the_connect_is_read_in_the_tunnel(doors: ProxyDoors) -> None:
     answer = talk(
         doors.proxy_port,
         f"{CONNECT}{LOGIN}\r\n".encode(),
@@ -205,11 +205,11 @@ def test_what_comes_with_the_connect_is_read_in_the_tunnel(doors: ProxyDoors) ->
 
 
 @pytest.mark.parametrize("authority", [HOST, "/v1", f"{HOST}:0", f"{HOST}:65536", f"a@{HOST}:443", "[::1"])
-def test_a_tunnel_leads_to_a_host_and_a_port(doors: ProxyDoors, authority: str) -> None:
+def test_a_tunnel_needs_a_host_and_a_port(doors: ProxyDoors, authority: str) -> None:
     assert status(answer_to(doors, f"CONNECT {authority} HTTP/1.1", f"Host: {HOST}")) == 400
 
 
-def test_a_tunnel_is_not_opened_behind_a_request_that_waits(confdir: Path) -> None:
+def test_a_tunnel_is_not_opened_after_a_pending_request(confdir: Path) -> None:
     async def answer(_: Any) -> Any:
         await asyncio.sleep(0.05)
         return await echo(_)
@@ -234,7 +234,7 @@ def test_a_tunnel_is_not_opened_behind_a_request_that_waits(confdir: Path) -> No
         ("/v1", f"{HOST}:8443", (HOST, 8443, "http", "/v1")),
     ],
 )
-def test_where_a_request_leads(confdir: Path, url: str, host: str, expected: tuple[str, int, str, str]) -> None:
+def test_destination_of_a_request(confdir: Path, url: str, host: str, expected: tuple[str, int, str, str]) -> None:
     seen: list[Any] = []
 
     async def answer(request: Any) -> Any:
@@ -262,29 +262,29 @@ def test_where_a_request_leads(confdir: Path, url: str, host: str, expected: tup
         ("/v1", f"evil.example@{HOST}"),
     ],
 )
-def test_what_names_no_place_is_refused(doors: ProxyDoors, url: str, host: str) -> None:
+def test_targets_without_a_destination_are_refused(doors: ProxyDoors, url: str, host: str) -> None:
     answer = answer_to(doors, f"GET {url} HTTP/1.1", f"Host: {host}")
     assert status(answer) == 400
     assert is_refusal(answer.partition(b"\r\n\r\n")[2])
 
 
-def test_a_url_that_names_a_user_is_refused_in_words(doors: ProxyDoors) -> None:
+def test_a_url_with_a_user_is_refused_with_an_explanation(doors: ProxyDoors) -> None:
     answer = answer_to(doors, f"GET http://anna@{HOST}/v1/accounts HTTP/1.1", f"Host: {HOST}")
-    assert b"neither a path nor an http or https URL of a host without a user" in answer
+    assert b"must be a path, or an http or https URL without a user name" in answer
 
 
-def test_chunks_belong_to_http_1_1(doors: ProxyDoors) -> None:
+def test_chunked_bodies_are_refused_in_http_1_0(doors: ProxyDoors) -> None:
     head = f"POST http://{HOST}/v1 HTTP/1.0\r\nHost: {HOST}\r\n{LOGIN}Transfer-Encoding: chunked\r\n\r\n"
     assert status(talk(doors.proxy_port, head.encode(), b"0\r\n\r\n")) == 400
 
 
-def test_nothing_is_asked_behind_the_last_request(doors: ProxyDoors) -> None:
+def test_nothing_is_read_after_the_last_request(doors: ProxyDoors) -> None:
     one = f"GET http://{HOST}/v1 HTTP/1.1\r\nHost: {HOST}\r\n{LOGIN}Connection: close\r\n\r\n".encode()
     assert talk(doors.proxy_port, one, one).count(b"HTTP/1.1 200 ") == 1
 
 
 @pytest.mark.parametrize("name", ["elsewhere.example", None])
-def test_the_certificate_is_for_the_name_that_is_said_and_for_the_host_of_the_tunnel(
+def test_the_certificate_contains_the_server_name_and_the_host_of_the_tunnel(
     doors: ProxyDoors, confdir: Path, name: str | None
 ) -> None:
     context = trusting(confdir / "mitmproxy-ca-cert.pem")
@@ -307,7 +307,7 @@ def test_an_answer_of_megabytes_arrives_whole(confdir: Path) -> None:
 
 
 @pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
-def test_nothing_is_kept_of_a_connection_that_is_closed(
+def test_a_closed_connection_leaves_nothing_behind(
     doors: ProxyDoors, confdir: Path, monkeypatch: pytest.MonkeyPatch, alpn: str
 ) -> None:
     made: list[weakref.ref[SSL.Connection]] = []
@@ -332,8 +332,8 @@ def test_nothing_is_kept_of_a_connection_that_is_closed(
         gc.enable()
 
 
-def test_no_bank_is_connected_to(confdir: Path) -> None:
-    """Whatever is asked, in whatever order, and wherever it breaks."""
+def test_the_proxy_never_connects_to_a_bank(confdir: Path) -> None:
+    """This holds for any requests in any order, with any interruption."""
 
     async def fail(_: Any) -> Any:
         raise RuntimeError("no answer")

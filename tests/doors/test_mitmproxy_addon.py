@@ -33,7 +33,7 @@ def flow(*, mode: str = "regular", tls: bool = False, **request: Any) -> http.HT
 
 
 def seen(sandbox_flow: http.HTTPFlow, *before: http.HTTPFlow) -> Request:
-    """What the engine is asked for a flow, after the CONNECTs in `before` on the same connection."""
+    """Return the request that the engine gets for a flow, after the CONNECTs in `before` on the same connection."""
     asked: list[Request] = []
 
     async def answer(request: Request) -> Response:
@@ -48,7 +48,7 @@ def seen(sandbox_flow: http.HTTPFlow, *before: http.HTTPFlow) -> Request:
     return asked[0]
 
 
-def test_a_request_for_a_proxy() -> None:
+def test_conversion_of_a_request_to_the_proxy() -> None:
     request = seen(
         flow(
             method=b"PUT",
@@ -76,7 +76,9 @@ def test_a_request_for_a_proxy() -> None:
     ],
 )
 @pytest.mark.parametrize("tls", [True, False])
-def test_a_request_for_the_tls_door(authority: bytes, headers: list[tuple[bytes, bytes]], host: str, tls: bool) -> None:
+def test_conversion_of_a_request_to_the_tls_door(
+    authority: bytes, headers: list[tuple[bytes, bytes]], host: str, tls: bool
+) -> None:
     request = seen(
         flow(
             mode="reverse:http://127.0.0.1:9",
@@ -89,18 +91,18 @@ def test_a_request_for_the_tls_door(authority: bytes, headers: list[tuple[bytes,
     assert (request.host, request.scheme, request.door) == (host, "https" if tls else "http", "tls")
 
 
-def test_a_large_body_is_cut() -> None:
+def test_a_large_body_is_truncated() -> None:
     assert len(seen(flow(content=b"a" * (USUAL.body + 10))).body) == USUAL.body + 1
 
 
-def test_the_proxy_user() -> None:
+def test_the_proxy_user_is_read() -> None:
     headers = http.Headers([(b"Proxy-Authorization", basic("ci-42", "x").encode()), (b"A", b"1")])
     request = seen(flow(headers=headers))
     assert request.user == "ci-42"
     assert request.headers.pairs == (("A", "1"),)
 
 
-def test_the_user_of_the_connect_holds_for_its_connection() -> None:
+def test_the_user_of_a_connect_applies_to_its_connection() -> None:
     login = http.Headers([(b"Proxy-Authorization", basic("ci-42", "x").encode())])
     other = http.Headers([(b"Proxy-Authorization", basic("someone-else", "x").encode()), (b"Host", b"bank.example")])
     request = seen(flow(headers=other, tls=True), flow(method=b"CONNECT", headers=login))
@@ -108,21 +110,21 @@ def test_the_user_of_the_connect_holds_for_its_connection() -> None:
     assert request.headers.pairs == (("Host", "bank.example"),)
 
 
-def test_an_answer_that_is_there_already_stays() -> None:
+def test_an_existing_answer_is_kept() -> None:
     answered = flow()
     answered.response = http.Response.make(407)
     asyncio.run(addon(echo).request(answered))
     assert answered.response.status_code == 407
 
 
-def test_a_flow_in_error_is_left_alone() -> None:
+def test_a_flow_with_an_error_gets_no_answer() -> None:
     flow_in_error = flow()
     flow_in_error.error = tflow.terr()
     asyncio.run(addon(echo).request(flow_in_error))
     assert flow_in_error.response is None
 
 
-def test_a_conversion_that_fails_is_a_500(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_conversion_causes_status_500(caplog: pytest.LogCaptureFixture) -> None:
     broken = flow()
     broken.request.data.path = None  # type: ignore[assignment]
     asyncio.run(addon(echo).request(broken))
@@ -131,7 +133,7 @@ def test_a_conversion_that_fails_is_a_500(caplog: pytest.LogCaptureFixture) -> N
     assert "failed on GET" in caplog.text
 
 
-def test_a_request_cancelled_by_mitmproxy_stays_cancelled() -> None:
+def test_a_request_cancelled_by_mitmproxy_remains_cancelled() -> None:
     async def main() -> None:
         begun = asyncio.Event()
 
@@ -152,14 +154,14 @@ def test_a_request_cancelled_by_mitmproxy_stays_cancelled() -> None:
 
 
 @pytest.mark.parametrize("guard", [ConnectionGuard(), addon(echo)])
-def test_every_connection_is_denied(guard: ConnectionGuard) -> None:
+def test_every_connection_to_a_server_is_denied(guard: ConnectionGuard) -> None:
     made = tflow.tflow()
     data = ServerConnectionHookData(server=made.server_conn, client=made.client_conn)
     guard.server_connect(data)
     assert data.server.error
 
 
-def test_the_guard_outlives_the_addon() -> None:
+def test_the_guard_works_without_the_addon() -> None:
     with taddons.context() as context:
         context.master.addons.add(sandbox := addon(echo))
         context.master.addons.remove(sandbox)
@@ -188,7 +190,7 @@ def test_dangerous_options_are_refused(name: str, value: Any) -> None:
         assert getattr(context.options, name) == before
 
 
-def test_a_script_refuses_an_option_that_is_changed_while_it_runs() -> None:
+def test_a_script_refuses_changes_of_dangerous_options_while_running() -> None:
     with taddons.context(script := addon(echo, mitmproxy_addon.Script)) as context:
         script.running()
         with pytest.raises(exceptions.OptionsError, match="ignore_hosts"):
@@ -198,14 +200,14 @@ def test_a_script_refuses_an_option_that_is_changed_while_it_runs() -> None:
 
 def test_a_mistake_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(*_: Any) -> None:
-        raise ConfigError("port: 99999 is no port")
+        raise ConfigError("port: 99999 is not a port")
 
     monkeypatch.setattr("xs2a_sandbox.config.settings.load", load)
-    with pytest.raises(SystemExit, match="xs2a-sandbox: port: 99999 is no port"):
+    with pytest.raises(SystemExit, match="xs2a-sandbox: port: 99999 is not a port"):
         mitmproxy_addon.from_environment()
 
 
-def test_a_script_tells_the_engine_of_what_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_reports_its_refusals_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path))
     monkeypatch.setenv("XS2A_SANDBOX_STATE", "memory:")
     script = mitmproxy_addon.from_environment()

@@ -28,7 +28,7 @@ def client(roads: Roads) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_http_2_keeps_no_more_of_a_body(client: httpx.Client) -> None:
+def test_http_2_buffers_only_the_maximum_body(client: httpx.Client) -> None:
     body = client.post("/v1", content=b"a" * 3 * USUAL.body).json()
     assert len(body["body"]) == USUAL.body + 1
 
@@ -39,7 +39,7 @@ def test_http_2_headers_that_are_too_large_reach_the_engine(client: httpx.Client
 
 
 def posted(roads: Roads, body: bytes, *fields: tuple[str, str]) -> tuple[bytes, bytes]:
-    """Status and body of what HTTP/2 answers to a request whose body does not end."""
+    """Return the status and body of the HTTP/2 answer to a request whose body does not end."""
     client = h2.connection.H2Connection()
     client.initiate_connection()
     lines = [(":method", "POST"), (":path", "/v1"), (":scheme", "https"), (":authority", "b"), *fields]
@@ -67,14 +67,14 @@ def posted(roads: Roads, body: bytes, *fields: tuple[str, str]) -> tuple[bytes, 
     return status, answer
 
 
-def test_http_2_refuses_a_body_that_is_announced_as_too_large(roads: Roads) -> None:
+def test_http_2_refuses_a_body_with_an_excessive_announced_length(roads: Roads) -> None:
     status, answer = posted(roads, b"", ("content-length", "99999999999"))
     assert status == b"413"
     assert is_refusal(answer)
 
 
-def test_http_2_refuses_a_body_that_has_no_end(roads: Roads) -> None:
-    """As HTTP/1 does: it was swallowed for as long as it came."""
+def test_http_2_refuses_an_endless_body(roads: Roads) -> None:
+    """It is discarded while it arrives, as over HTTP/1."""
     status, answer = posted(roads, b"a" * (4 * USUAL.body + 1))
     assert status == b"413"
     assert is_refusal(answer)
@@ -84,12 +84,12 @@ def test_http_2_refuses_a_body_that_has_no_end(roads: Roads) -> None:
     ("code", "message", "status", "text"),
     [
         (ErrorCode.REQUEST_TOO_LARGE, "", 413, b"XS2A905E"),
-        (ErrorCode.GENERIC_CLIENT_ERROR, "Received a secret from client, refusing it", 400, b"this is no HTTP: a"),
+        (ErrorCode.GENERIC_CLIENT_ERROR, "Received a secret from client, refusing it", 400, b"this is not HTTP: a"),
         (ErrorCode.DESTINATION_UNKNOWN, "mitmproxy received an HTTP CONNECT request", 400, b"--proxy-port"),
         (ErrorCode.CONNECT_FAILED, "nobody is there", 500, b"XS2A990E"),
     ],
 )
-def test_a_page_of_mitmproxy_is_no_answer(code: ErrorCode, message: str, status: int, text: bytes) -> None:
+def test_error_pages_of_mitmproxy_are_replaced(code: ErrorCode, message: str, status: int, text: bytes) -> None:
     refusal = refusal_for(ResponseProtocolError(1, message, code), USUAL)
     assert refusal
     assert refusal.status == status
@@ -97,17 +97,17 @@ def test_a_page_of_mitmproxy_is_no_answer(code: ErrorCode, message: str, status:
     assert is_refusal(refusal.body)
 
 
-def test_what_has_no_page_has_no_refusal() -> None:
+def test_events_without_an_error_page_are_not_replaced() -> None:
     assert refusal_for(ResponseProtocolError(1, "gone", ErrorCode.CLIENT_DISCONNECTED), USUAL) is None
     assert refusal_for(ResponseData(1, b"an answer"), USUAL) is None
 
 
-def test_an_answer_to_head_has_the_length_of_its_body_alone() -> None:
+def test_an_answer_to_head_has_only_the_length_of_its_body() -> None:
     message = to_mitmproxy(Response(200, (), b"hello"), "HEAD")
     assert (message.content, message.headers["Content-Length"]) == (b"", "5")
 
 
-def test_the_outline_of_a_request_that_says_nothing() -> None:
+def test_an_empty_request_is_described_with_dashes() -> None:
     request = http.Request.make("GET", "http://bank.example/v1")
     request.data.method = request.data.path = request.data.authority = b""
     assert (outline(request, "tls").method, outline(request, "tls").target) == ("-", "-")

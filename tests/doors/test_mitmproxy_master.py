@@ -1,4 +1,4 @@
-"""The master's register of listeners: who hears a hook, in which order, and what an addon can stop."""
+"""The master's register of listeners: which addons a hook calls, in which order, and how an addon can stop it."""
 
 import asyncio
 from typing import Any
@@ -46,33 +46,33 @@ def hooks() -> list[str]:
     return []
 
 
-def test_each_listener_hears_in_the_order_of_the_chain(hooks: list[str]) -> None:
+def test_listeners_are_called_in_the_order_of_the_chain(hooks: list[str]) -> None:
     hears(Listener("one", hooks), Awaited("two", hooks), Listener("three", hooks))
     assert hooks == ["one", "two", "three"]
 
 
-def test_who_has_no_such_hook_is_left_out(hooks: list[str]) -> None:
+def test_addons_without_the_hook_are_skipped(hooks: list[str]) -> None:
     hears(object(), Listener("one", hooks))
     assert hooks == ["one"]
 
 
-def test_who_comes_later_hears_too(hooks: list[str]) -> None:
+def test_listeners_added_later_are_called_too(hooks: list[str]) -> None:
     hears(Listener("one", hooks), later=Listener("later", hooks))
     assert hooks == ["one", "one", "later"]
 
 
-def test_one_halts_those_behind_it(hooks: list[str]) -> None:
+def test_a_halt_skips_later_listeners(hooks: list[str]) -> None:
     hears(Listener("one", hooks, AddonHalt()), Listener("two", hooks))
     assert hooks == ["one"]
 
 
-def test_the_failure_of_one_keeps_the_others_from_nothing(hooks: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_the_failure_of_a_listener_does_not_affect_others(hooks: list[str], caplog: pytest.LogCaptureFixture) -> None:
     hears(Listener("one", hooks, ValueError("broken")), Listener("two", hooks))
     assert hooks == ["one", "two"]
     assert "broken" in caplog.text
 
 
-def test_hooks_are_told_apart(hooks: list[str]) -> None:
+def test_hooks_are_distinguished(hooks: list[str]) -> None:
     class Both(Listener):
         def done(self) -> None:
             self.hooks.append("done")

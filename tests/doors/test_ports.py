@@ -7,7 +7,7 @@ from xs2a_sandbox.doors import ports
 from xs2a_sandbox.errors import ConfigError
 
 
-def test_a_free_port_is_picked() -> None:
+def test_a_free_port_is_chosen() -> None:
     (listening,) = ports.listen("127.0.0.1", 0, "--port")
 
     with listening, socket.create_connection(("127.0.0.1", ports.number([listening]))):
@@ -16,7 +16,7 @@ def test_a_free_port_is_picked() -> None:
         connection.close()
 
 
-def test_addresses_of_one_name_share_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_addresses_of_a_name_share_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = socket.SOCK_STREAM
     two = [(socket.AF_INET, kind, 6, "", (address, 0)) for address in ("127.0.0.1", "127.0.0.2")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: two)
@@ -33,7 +33,7 @@ def test_addresses_of_one_name_share_a_port(monkeypatch: pytest.MonkeyPatch) -> 
             one.close()
 
 
-def test_a_busy_port_says_so_and_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_port_is_reported_and_nothing_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.2", 0)) as busy:
         port, kind = busy.getsockname()[1], socket.SOCK_STREAM
         two = [(socket.AF_INET, kind, 6, "", (address, port)) for address in ("127.0.0.1", "127.0.0.2")]

@@ -57,7 +57,7 @@ def client(doors: ProxyDoors, *alpn: str, user: str = "") -> httpx.Client:
     return httpx.Client(proxy=proxy, verify=context, http2=bool(alpn), trust_env=False, timeout=DEADLINE)
 
 
-def test_plain_http(doors: ProxyDoors) -> None:
+def test_plain_http_through_the_proxy(doors: ProxyDoors) -> None:
     with client(doors, user="ci-42") as http:
         response = http.post("http://No.Such.Bank.example:81/x/v1/a%2Fb?q=1&q=%20", content=b"{}", headers={"X-A": "b"})
     body = response.json()
@@ -74,7 +74,7 @@ def test_plain_http(doors: ProxyDoors) -> None:
     assert "proxy-authorization" not in names
 
 
-def test_the_absolute_form_wins_over_the_host_header(doors: ProxyDoors) -> None:
+def test_the_absolute_form_takes_precedence_over_the_host_header(doors: ProxyDoors) -> None:
     answer = talk(
         doors.proxy_port, b"GET http://bank.example/v1 HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n"
     )
@@ -82,7 +82,7 @@ def test_the_absolute_form_wins_over_the_host_header(doors: ProxyDoors) -> None:
 
 
 @pytest.mark.parametrize(("alpn", "version"), [((), "HTTP/1.1"), (("h2",), "HTTP/2")])
-def test_https_to_a_name_nobody_can_resolve(doors: ProxyDoors, alpn: tuple[str, ...], version: str) -> None:
+def test_https_to_a_name_that_cannot_be_resolved(doors: ProxyDoors, alpn: tuple[str, ...], version: str) -> None:
     with client(doors, *alpn, user="ci-42") as http:
         responses = [http.get("https://no.such.bank.example/v1/accounts?withBalance=true") for _ in range(2)]
     for response in responses:
@@ -101,7 +101,7 @@ def test_the_tls_door_is_a_base_url(doors: ProxyDoors, ca_file: Path) -> None:
 
 @pytest.mark.parametrize("offer", [("h2", "http/1.1"), ("http/1.1", "h2")], ids=" ".join)
 @pytest.mark.parametrize("road", ["tls", "tunnel"])
-def test_http_2_is_spoken_with_who_offers_it_in_whatever_order(
+def test_http_2_is_used_if_the_client_offers_it_in_any_order(
     doors: ProxyDoors, ca_file: Path, road: str, offer: tuple[str, ...]
 ) -> None:
     proxy = f"http://127.0.0.1:{doors.proxy_port}" if road == "tunnel" else None
@@ -121,7 +121,7 @@ def test_http_2_is_spoken_with_who_offers_it_in_whatever_order(
     ],
 )
 @pytest.mark.parametrize("road", ["tls", "tunnel", "plain"])
-def test_a_connection_that_ends_is_said_to_end(
+def test_the_end_of_a_connection_is_announced(
     doors: ProxyDoors,
     ca_file: Path,
     road: str,
@@ -130,8 +130,8 @@ def test_a_connection_that_ends_is_said_to_end(
     closes: bool,
     proxy_engine: str,
 ) -> None:
-    """RFC 9112, 9.6. A client that is not told keeps the connection, and its next request is lost."""
-    closes = closes or (proxy_engine == "auto" and version == "1.0")  # our own proxy keeps none of HTTP/1.0
+    """RFC 9112, 9.6. Otherwise the client keeps the connection, and its next request is lost."""
+    closes = closes or (proxy_engine == "auto" and version == "1.0")  # our own proxy closes all HTTP/1.0 connections
     port = doors.tls_port if road == "tls" else doors.proxy_port
     with socket.create_connection(("127.0.0.1", port or 0), timeout=DEADLINE) as raw:
         wire: socket.socket = raw
@@ -152,23 +152,25 @@ def test_a_connection_that_ends_is_said_to_end(
             assert reader.read() == b""
 
 
-def test_the_tls_door_speaks_http_2_with_http_1_semantics(doors: ProxyDoors, ca_file: Path) -> None:
+def test_the_tls_door_supports_http_2_with_the_same_semantics(doors: ProxyDoors, ca_file: Path) -> None:
     with httpx.Client(verify=trusting(ca_file, "h2"), http2=True, trust_env=False) as http:
         response = http.post(f"https://localhost:{doors.tls_port}/v1/x", content=b"abc")
     assert response.http_version == "HTTP/2"
     assert (response.json()["host"], response.json()["body"]) == ("localhost", "abc")
 
 
-def test_a_client_certificate_is_welcome(doors: ProxyDoors, ca_file: Path, tmp_path: Path) -> None:
+def test_a_client_certificate_is_accepted(doors: ProxyDoors, ca_file: Path, tmp_path: Path) -> None:
     context = trusting(ca_file)
-    # Any certificate with its key will do; the CA's own is at hand.
+    # Any certificate with its key works; the CA's own is available.
     context.load_cert_chain(doors.confdir / "mitmproxy-ca.pem")
     with httpx.Client(verify=context, trust_env=False) as http:
         assert http.get(f"https://localhost:{doors.tls_port}/v1/x").status_code == 200
 
 
 class Certificates:
-    """Notes how many certificates each connection's client has shown, as an addon of mitmproxy and in our own proxy."""
+    """Record how many certificates the client of each connection sent, as an addon of mitmproxy and in our own
+    proxy.
+    """
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seen: list[int] = []
@@ -222,7 +224,7 @@ def test_tls_sessions_are_resumed(
 
 
 @pytest.mark.parametrize("url", ["http://bank.example/v1", "https://bank.example/v1"])
-def test_proxy_auth(confdir: Path, url: str) -> None:
+def test_the_proxy_requires_a_password(confdir: Path, url: str) -> None:
     with opened(lambda: make(confdir, proxy_auth="ci-42:x")) as (doors, _):
         with client(doors, user="ci-42") as http:
             assert http.get(url).json()["user"] == "ci-42"
@@ -237,7 +239,7 @@ def test_proxy_auth(confdir: Path, url: str) -> None:
             assert is_refusal(body)
 
 
-def test_the_tls_door_never_asks_for_a_proxy_password(confdir: Path, ca_file: Path) -> None:
+def test_the_tls_door_never_requires_a_proxy_password(confdir: Path, ca_file: Path) -> None:
     with opened(lambda: make(confdir, proxy_auth="ci-42:x")) as (doors, _):
         headers = {"Authorization": "Bearer token"}
         response = requests.get(
@@ -257,7 +259,7 @@ def test_a_tunnel_is_forgotten_with_its_connection(doors: ProxyDoors) -> None:
 @pytest.mark.parametrize(
     ("method", "status", "length"), [("HEAD", 200, "5"), ("GET", 204, None), ("GET", 304, None), ("GET", 200, "5")]
 )
-def test_framing(
+def test_framing_of_answers(
     confdir: Path, ca_file: Path, alpn: tuple[str, ...], method: str, status: int, length: str | None
 ) -> None:
     async def answer(_: Request) -> Response:
@@ -274,7 +276,7 @@ def test_framing(
             assert response.content == (b"hello" if (method, status) == ("GET", 200) else b"")
 
 
-def test_a_body_that_is_too_large_reaches_the_engine_cut(doors: ProxyDoors) -> None:
+def test_a_body_that_is_too_large_reaches_the_engine_truncated(doors: ProxyDoors) -> None:
     with client(doors) as http:
         body = http.post("http://bank.example/v1", content=b"a" * (USUAL.body + 5000)).json()
     assert len(body["body"]) == USUAL.body + 1
@@ -289,7 +291,7 @@ def test_expect_100_continue(doors: ProxyDoors) -> None:
         assert b"HTTP/1.1 200 " in connection.recv(1000)
 
 
-def test_20_slow_requests_at_once(confdir: Path) -> None:
+def test_20_slow_requests_are_answered_at_the_same_time(confdir: Path) -> None:
     gate: asyncio.Event
     waiting = 0
 
@@ -314,7 +316,7 @@ def test_20_slow_requests_at_once(confdir: Path) -> None:
 
 @pytest.mark.parametrize("door", ["proxy", "tls"])
 @pytest.mark.parametrize("alpn", ["", "h2"])
-def test_faults(confdir: Path, ca_file: Path, door: str, alpn: str) -> None:
+def test_faults_of_connections(confdir: Path, ca_file: Path, door: str, alpn: str) -> None:
     async def answer(request: Request) -> Response:
         return Response(200, (), b"hello world", fault=request.target.strip("/") or None)
 
@@ -349,7 +351,7 @@ def test_faults_on_the_wire(confdir: Path, fault: str, expected: bytes) -> None:
     assert re.fullmatch(expected, received, re.DOTALL)
 
 
-def test_reset_is_a_reset(confdir: Path) -> None:
+def test_fault_reset_resets_the_connection(confdir: Path) -> None:
     async def answer(_: Request) -> Response:
         return Response(fault="reset")
 
@@ -430,7 +432,7 @@ def _refuses(port: int) -> bool:
 
 
 @pytest.mark.parametrize(("busy", "flag"), [("proxy_port", "--proxy-port"), ("tls_port", "--tls-port")])
-def test_a_busy_port(confdir: Path, busy: str, flag: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_busy_port_is_reported(confdir: Path, busy: str, flag: str, caplog: pytest.LogCaptureFixture) -> None:
     with Loop() as loop, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
@@ -447,13 +449,13 @@ def test_a_busy_port(confdir: Path, busy: str, flag: str, caplog: pytest.LogCapt
     assert not caplog.records
 
 
-def test_without_a_tls_door(confdir: Path) -> None:
+def test_the_tls_door_can_be_disabled(confdir: Path) -> None:
     with opened(lambda: make(confdir, tls_port=None)) as (doors, _):
         assert doors.tls_port is None
         assert len(doors._listening) == 1
 
 
-def test_the_ca_is_ours_and_stays(tmp_path: Path) -> None:
+def test_the_ca_belongs_to_the_sandbox_and_is_kept(tmp_path: Path) -> None:
     confdir = tmp_path / "a" / "b"
     ca_file = ensure_ca(confdir)
     certificate = x509.load_pem_x509_certificate(ca_file.read_bytes())
@@ -465,7 +467,7 @@ def test_the_ca_is_ours_and_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_start_at_once_share_one_ca(tmp_path: Path) -> None:
+def test_processes_that_start_at_the_same_time_share_one_ca(tmp_path: Path) -> None:
     code = f"""
 import pathlib
 from xs2a_sandbox.doors.proxy import ensure_ca
@@ -478,7 +480,7 @@ print(ensure_ca(pathlib.Path({str(tmp_path / "conf")!r})).read_text())
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o666])
-def test_a_key_that_others_could_read_is_closed_to_them(
+def test_a_key_that_others_can_read_is_made_private(
     tmp_path: Path, mode: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificate, key = ensure_ca(tmp_path).read_bytes(), tmp_path / "mitmproxy-ca.pem"
@@ -489,8 +491,8 @@ def test_a_key_that_others_could_read_is_closed_to_them(
     assert "could be read by others" in caplog.text
 
 
-def test_a_key_is_not_handed_out_wherever_it_stands_in_its_file(tmp_path: Path) -> None:
-    """One's own CA may have its certificate first."""
+def test_the_ca_file_never_contains_the_private_key(tmp_path: Path) -> None:
+    """In a file from the user the certificate may come before the key."""
     certificate, key = ensure_ca(tmp_path), tmp_path / "mitmproxy-ca.pem"
     key.write_bytes(certificate.read_bytes() + key.read_bytes().partition(b"-----BEGIN CERTIFICATE-----")[0])
 
@@ -498,38 +500,38 @@ def test_a_key_is_not_handed_out_wherever_it_stands_in_its_file(tmp_path: Path) 
     assert b"PRIVATE" not in certificate.read_bytes()
 
 
-def test_a_confdir_behind_a_link_is_not_changed(tmp_path: Path) -> None:
+def test_permissions_of_a_linked_confdir_are_not_changed(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs").chmod(0o755)
     (tmp_path / "conf").symlink_to(tmp_path / "theirs")
 
-    with pytest.raises(ConfigError, match=r"is a link to one that others may look into .*--confdir DIR"):
+    with pytest.raises(ConfigError, match=r"is a link to a folder that other users can read .*--confdir DIR"):
         ensure_ca(tmp_path / "conf")
 
     assert stat.S_IMODE((tmp_path / "theirs").stat().st_mode) == 0o755
     assert not list((tmp_path / "theirs").iterdir())
 
 
-def test_a_broken_ca(tmp_path: Path) -> None:
+def test_a_broken_ca_is_reported(tmp_path: Path) -> None:
     (tmp_path / "mitmproxy-ca.pem").write_text("what?")
-    with pytest.raises(ConfigError, match=r"mitmproxy-ca\.pem is not a CA"):
+    with pytest.raises(ConfigError, match=r"mitmproxy-ca\.pem does not contain a CA"):
         ensure_ca(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_confdir_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_confdir_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(ConfigError, match="--confdir"):
         ensure_ca(tmp_path / "conf")
 
 
-def test_a_confdir_that_is_a_file(tmp_path: Path) -> None:
+def test_a_confdir_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "conf").write_text("")
     with pytest.raises(ConfigError, match="--confdir"):
         ensure_ca(tmp_path / "conf")
 
 
-def test_ssl_is_verified(doors: ProxyDoors) -> None:
+def test_connections_to_servers_verify_certificates(doors: ProxyDoors) -> None:
     with pytest.raises(requests.exceptions.SSLError):
         requests.get(f"https://localhost:{doors.tls_port}/v1", timeout=DEADLINE)
     assert ssl.HAS_ALPN

@@ -1,4 +1,4 @@
-"""Two real `serve` on one Redis, as on two machines: what one is told, or is asked, the other knows."""
+"""Two real `serve` processes on one Redis, as on two machines, share everything."""
 
 from collections.abc import Iterator
 from time import monotonic
@@ -60,7 +60,7 @@ def journal(serving: Serving) -> list[tuple[int, str]]:
     return [(one["number"], one["target"]) for one in exchanges]
 
 
-def test_the_journal_is_one(replicas: tuple[Serving, Serving]) -> None:
+def test_the_journal_is_shared(replicas: tuple[Serving, Serving]) -> None:
     one, other = replicas
     paths = [f"/nowhere/{uuid4()}" for _ in range(6)]
     for number, path in enumerate(paths):
@@ -68,7 +68,7 @@ def test_the_journal_is_one(replicas: tuple[Serving, Serving]) -> None:
     answered = monotonic()
     wait_until(lambda: {path for _, path in journal(one)} >= set(paths))
     wait_until(lambda: {path for _, path in journal(other)} >= set(paths))
-    # A second is promised; the machine may have much else to do.
+    # One second is promised, but the machine may be busy.
     assert monotonic() - answered < 5
     assert journal(one) == journal(other)
     number, path = journal(one)[-1]
@@ -85,7 +85,7 @@ def test_an_emptied_journal_is_empty_everywhere(replicas: tuple[Serving, Serving
     assert journal(one) == journal(other) == []
 
 
-def test_sequences_clocks_faults_and_checks_are_those_of_all(replicas: tuple[Serving, Serving]) -> None:
+def test_sequences_clocks_faults_and_checks_are_shared(replicas: tuple[Serving, Serving]) -> None:
     one, other = replicas
     assert [ask(serving, "GET", "/in-turn").text for serving in (one, other, one)] == ["one", "two", "three"]
 
@@ -95,15 +95,23 @@ def test_sequences_clocks_faults_and_checks_are_those_of_all(replicas: tuple[Ser
     control(one, "POST", "faults", json={"status": 418, "next": 2})
     assert [ask(serving, "GET", "/in-turn").status_code for serving in (other, one, other)] == [418, 418, 200]
 
+    control(other, "POST", "faults", json={"status": 418, "next": 1, "sessions": "all"})
+    for session in ("ci", "later"):
+        statuses = [ask(serving, "GET", f"/s/{session}/in-turn").status_code for serving in (one, other)]
+        assert statuses == [418, 200]
+    (fault,) = (listed for listed in control(one, "GET", "faults")["faults"] if "sessions" in listed)
+    assert (fault["id"], fault["seen"]) == ("fault-all-1", 0)
+
     control(one, "PUT", "checks", json={"profile": "strict"})
     assert control(other, "GET", "checks")["profile"] == "strict"
 
     control(other, "POST", "reset", json={"all": True})
     assert control(one, "GET", "checks")["profile"] == "documented"
+    assert control(one, "GET", "faults") == {"faults": []}
     assert ask(one, "GET", "/in-turn").text == "one"
 
 
-def test_rules_that_are_added_to_one_answer_at_all_and_are_counted_together(replicas: tuple[Serving, Serving]) -> None:
+def test_rules_added_to_one_replica_answer_at_all_and_share_their_counts(replicas: tuple[Serving, Serving]) -> None:
     one, other = replicas
     rule = {"id": "mine", "match": {"path": "/mine/{id}"}, "respond": {"status": 418, "body": "{{ path.id }}"}}
     control(one, "POST", "rules", json={"rules": [rule]})
@@ -115,7 +123,7 @@ def test_rules_that_are_added_to_one_answer_at_all_and_are_counted_together(repl
     assert ask(one, "GET", "/mine/7").status_code == 404
 
 
-def test_calls_are_counted_against_one_frequency(replicas: tuple[Serving, Serving]) -> None:
+def test_calls_are_counted_together_for_the_frequency(replicas: tuple[Serving, Serving]) -> None:
     one, other = replicas
     control(one, "PUT", "checks", json={"checks": ["frequency"]})
     written = bodies.consent(facts.untied()[0], frequencyPerDay=1)
@@ -131,7 +139,7 @@ def test_calls_are_counted_against_one_frequency(replicas: tuple[Serving, Servin
 
 
 @pytest.mark.slow
-def test_the_time_that_redis_takes_is_counted(replicas: tuple[Serving, Serving]) -> None:
+def test_the_time_spent_in_redis_is_measured(replicas: tuple[Serving, Serving]) -> None:
     for serving in replicas:
         ask(serving, "POST", "/v1/consents", json=bodies.consent(), headers=HEADERS)
         headers = {"Authorization": f"Bearer {serving.token}"}

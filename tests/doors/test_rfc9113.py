@@ -1,10 +1,9 @@
-"""Cases of RFC 9113 (HTTP/2) and RFC 7541 (HPACK), a table of our own, against the TLS port and a tunnel.
+"""Cases of RFC 9113 (HTTP/2) and RFC 7541 (HPACK), run against the TLS port and a tunnel.
 
-h2spec, the suite that others use for this, is neither in Debian nor on PyPI or npm. These cases go through the same
-sections. What they found the first time, all of it mended: a connection error was told by two GOAWAYs, the second
-always with PROTOCOL_ERROR; errors of HPACK were told as PROTOCOL_ERROR; a frame announced as too large was awaited and
-kept; a request without a body that announces one was answered; TLS ended without close_notify. EXCEPTED says what
-stays, and why.
+The usual test suite h2spec is neither in Debian nor on PyPI or npm. These cases cover the same sections. They found
+these bugs, which are fixed: a connection error was sent as two GOAWAYs, the second always with PROTOCOL_ERROR; errors
+of HPACK were sent as PROTOCOL_ERROR; a frame with an excessive length was read and stored; a request that announced a
+body but had none was answered; TLS ended without close_notify. EXCEPTED lists the remaining cases with reasons.
 """
 
 import asyncio
@@ -31,10 +30,10 @@ PROBE = b"are you?"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What may come of a case: a GOAWAY or, if `stream` is given, a RST_STREAM with one of the codes; or a status.
+    """Possible results of a case: a GOAWAY or, if `stream` is given, a RST_STREAM with one of the codes; or a status.
 
-    A stream error may be treated as an error of the connection (section 5.4.2), and a connection may just be closed
-    where it cannot be said why (5.4.1). Without codes and status the connection has to go on.
+    A stream error may be treated as a connection error (section 5.4.2), and a connection may just be closed where the
+    error cannot be sent.
     """
 
     codes: frozenset[int] = frozenset()
@@ -56,7 +55,7 @@ def status(code: int, stream: int = 1) -> Expected:
 
 GOES_ON = Expected()
 ANSWERED = object()
-"""Stands among the bytes of a case where stream 1 has to be answered first."""
+"""Marks the place in the bytes of a case at which stream 1 must be answered first."""
 
 Sent = tuple[bytes | object, ...]
 
@@ -102,12 +101,12 @@ def number(value: int) -> bytes:
 
 OPEN = post()
 WAITS = request(fields=head(path="/wait"))
-"""Its stream is half closed: the answer does not come."""
+"""Its stream is half closed, so the answer does not arrive."""
 RESET = frame(RST, 0, 1, number(E.CANCEL))
 AFTER_RESET = (OPEN, RESET)
 AFTER_ANSWER = (get(), ANSWERED)
 HALF = frame(HEADERS, END_STREAM, 1, encoded(*head()))
-"""A block of headers that goes on."""
+"""A block of headers that continues."""
 REST = frame(CONTINUATION, END_HEADERS, 1)
 
 ANY_COMPRESSION = connection_error(E.COMPRESSION_ERROR)
@@ -357,7 +356,7 @@ EXCEPTED: dict[str, str] = {
     "6.5 an acknowledgement with settings": "hyperframe does not tell its size from other errors: PROTOCOL_ERROR",
     "6.8 a request before GOAWAY": "h2 sends nothing more on a connection whose client has said GOAWAY",
 }
-"""The cases that do not pass, each with the reason."""
+"""The cases that do not pass, each with its reason."""
 
 
 async def answer(request: Request) -> Response:
@@ -373,7 +372,7 @@ def roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
 
 
 class Talk:
-    """Reads what comes of a connection."""
+    """Read the results from a connection."""
 
     def __init__(self, way: socket.socket) -> None:
         self._way, self._buffer = way, bytearray()
@@ -385,7 +384,7 @@ class Talk:
         self._decoder = Decoder()
 
     def read(self) -> None:
-        """Read once, and note the whole frames."""
+        """Read once, and record complete frames."""
         try:
             data = self._way.recv(65536)
         except (ConnectionError, TimeoutError):
@@ -413,7 +412,7 @@ class Talk:
 
 
 def talk(roads: Roads, road: str, sent: Sent, expected: Expected) -> Talk:
-    """Send a case, and read until it is clear what comes of it."""
+    """Send a case, and read until its result is known."""
     with ExitStack() as stack:
         port = roads.proxy.tls_port if road == "tls" else roads.proxy.proxy_port
         way = stack.enter_context(socket.create_connection(("127.0.0.1", port or 0), timeout=2.0))
@@ -453,7 +452,7 @@ def holds(came: Talk, expected: Expected) -> bool:
 
 @pytest.mark.parametrize("road", ["tls", "tunnel"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_case(roads: Roads, case: str, road: str) -> None:
+def test_the_case_has_an_allowed_result(roads: Roads, case: str, road: str) -> None:
     sent, expected = CASES[case]
     probe = frame(PING, 0, 0, PROBE)
     came = talk(roads, road, (PREFACE, frame(SETTINGS), *sent, probe), expected)
@@ -463,7 +462,7 @@ def test_a_case(roads: Roads, case: str, road: str) -> None:
 
 @pytest.mark.parametrize("road", ["tls", "tunnel"])
 @pytest.mark.parametrize("case", BEGINNINGS)
-def test_a_beginning(roads: Roads, case: str, road: str) -> None:
+def test_an_invalid_preface_ends_the_connection(roads: Roads, case: str, road: str) -> None:
     sent, expected = BEGINNINGS[case]
     came = talk(roads, road, (sent,), expected)
     assert came.was_closed or holds(came, expected)

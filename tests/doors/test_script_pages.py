@@ -1,4 +1,4 @@
-"""The pages for the payment user under `mitmdump -s addons/xs2a.py`, which has no base URL: behind its proxy."""
+"""Pages for the payment user under `mitmdump -s addons/xs2a.py`, which has no base URL. They are behind its proxy."""
 
 import re
 import uuid
@@ -17,7 +17,7 @@ from xs2a_sandbox.doors import mitmproxy_addon
 
 
 def set_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The script in the folder, where nothing else is used."""
+    """Create the script in a folder without other settings."""
     monkeypatch.setenv("XS2A_SANDBOX_STATE", "memory:")
     monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(folder / "confdir"))
     shim = folder / "xs2a.py"
@@ -32,7 +32,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def mitmdump(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The URL of its proxy, and its CA."""
+    """Yield the URL of its proxy, and its CA."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         script = set_up(tmp_path_factory.mktemp("script"), monkeypatch)
         with tool("mitmdump", script) as (_, output):
@@ -41,9 +41,7 @@ def mitmdump(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pa
 
 @pytest.mark.parametrize("session", [None, "ci-42"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_payment_is_approved_on_the_page_that_its_link_leads_to(
-    mitmdump: tuple[str, Path], scheme: str, session: str | None
-) -> None:
+def test_a_payment_is_approved_on_its_linked_page(mitmdump: tuple[str, Path], scheme: str, session: str | None) -> None:
     proxy, ca_file = mitmdump
     bank = f"{scheme}://bank.example"
     headers = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.7", "TPP-Redirect-URI": bodies.REDIRECT}
@@ -53,7 +51,7 @@ def test_a_payment_is_approved_on_the_page_that_its_link_leads_to(
         links = app.post(f"{bank}/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA), headers=headers).json()["_Left"]
         status = bank + links["status"]["href"]
 
-        # The payment user's browser, which uses the proxy as the app does.
+        # The payment user's browser uses the proxy like the app does.
         with httpx.Client(proxy=proxy, verify=trusting(ca_file), timeout=DEADLINE) as browser:
             href = links["scaRedirect"]["href"]
             page = browser.get(href)
@@ -75,8 +73,8 @@ def otp() -> str:
     return str(psu["otp"])
 
 
-def test_the_link_leads_to_no_host_that_there_is(mitmdump: tuple[str, Path]) -> None:
-    """Whoever follows it without the proxy reaches nobody, neither the bank nor another program on this machine."""
+def test_the_link_names_a_host_that_cannot_exist(mitmdump: tuple[str, Path]) -> None:
+    """Without the proxy the link reaches neither the bank nor another program on this machine."""
     headers = {"X-Request-ID": str(uuid.uuid4())}
     with httpx.Client(proxy=mitmdump[0], timeout=DEADLINE) as app:
         answer = app.post("http://bank.example/v1/consents", json=bodies.consent(facts.covered()), headers=headers)
@@ -84,7 +82,7 @@ def test_the_link_leads_to_no_host_that_there_is(mitmdump: tuple[str, Path]) -> 
     assert answer.json()["_links"]["scaRedirect"]["href"].startswith("http://xs2a-sandbox.invalid/sca/consents?")
 
 
-def test_the_public_url_that_is_set_counts(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_public_url_is_used(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XS2A_SANDBOX_PUBLIC_URL", "http://sandbox.test:8081")
     headers = {"X-Request-ID": str(uuid.uuid4())}
     with tool("mitmdump", script) as (_, output), httpx.Client(proxy=f"http://127.0.0.1:{proxy_port(output)}") as app:
@@ -93,14 +91,14 @@ def test_the_public_url_that_is_set_counts(script: Path, monkeypatch: pytest.Mon
     assert answer.json()["_links"]["scaRedirect"]["href"].startswith("http://sandbox.test:8081/sca/consents?")
 
 
-def test_the_address_of_the_proxy_is_a_base_url_without_the_sandboxs_own_pages(mitmdump: tuple[str, Path]) -> None:
+def test_the_proxy_address_works_as_a_base_url_without_control_pages(mitmdump: tuple[str, Path]) -> None:
     headers = {"X-Request-ID": str(uuid.uuid4())}
     with httpx.Client(base_url=mitmdump[0], headers=headers, trust_env=False, timeout=DEADLINE) as app:
         assert app.get(f"/v1/consents/{facts.consent()}/status").json() == {"consentStatus": "valid"}
         assert app.get("/_sandbox/health").status_code == 404
 
 
-def test_the_sandbox_in_it_asks_the_bank_that_it_is_told_of(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_can_forward_to_a_configured_bank(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FarBank(ok(b'{"from": "the bank"}')) as bank:
         monkeypatch.setenv("XS2A_SANDBOX_MODE", "spy")
         monkeypatch.setenv("XS2A_SANDBOX_BANK", bank.url)

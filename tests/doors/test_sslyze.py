@@ -1,8 +1,8 @@
-"""sslyze, a scanner of TLS by others, against each port and way that speaks TLS.
+"""The external scanner sslyze, run against each port and way with TLS.
 
-sslyze 6.3.1 of PyPI, AGPL-3.0, run as a program from an environment of its own (`make sslyze`). It found nothing to
-mend: TLS 1.2 and 1.3 alone, none of the known attacks. Excepted are suites of TLS 1.2 with CBC or without forward
-secrecy, which Mozilla's profile `intermediate` would forbid: OpenSSL's usual ones stay on offer to old clients.
+sslyze 6.3.1 (PyPI, AGPL-3.0) runs as a program in its own environment (`make sslyze`). It finds only TLS 1.2 and 1.3,
+and none of the known attacks. Cipher suites of TLS 1.2 with CBC or without forward secrecy are an exception, although
+Mozilla's profile `intermediate` forbids them: OpenSSL's defaults remain available to old clients.
 """
 
 import json
@@ -32,7 +32,7 @@ ODD = {
     "another handshake message": b"\x16\x03\x03\x00\x04\x0e\x00\x00\x00",
     "a version of the future": b"\x16\x09\x09\x00\x05\x01\x00\x00\x01\x00",
 }
-"""Beginnings that are no good handshake, however long the client goes on."""
+"""Beginnings of handshakes that can never become valid."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("way", ["proxy", "tunnel", "tls"])
-def test_an_odd_handshake_ends_and_harms_nobody(roads: Roads, way: str, odd: str) -> None:
+def test_a_malformed_handshake_is_ended_and_affects_no_other_client(roads: Roads, way: str, odd: str) -> None:
     port = roads.proxy.tls_port if way == "tls" else roads.proxy.proxy_port
     with socket.create_connection(("127.0.0.1", port or 0), timeout=DEADLINE) as raw:
         if way == "tunnel":
@@ -61,7 +61,7 @@ def test_an_odd_handshake_ends_and_harms_nobody(roads: Roads, way: str, odd: str
 @pytest.mark.slow
 @pytest.mark.skipif(not SSLYZE.exists(), reason="there is no sslyze: `make sslyze` installs it")
 @pytest.mark.parametrize("way", ["proxy", "tunnel", "tls"])
-def test_sslyze_finds_nothing(way: str, tmp_path: Path) -> None:
+def test_sslyze_finds_no_problem(way: str, tmp_path: Path) -> None:
     with served(tmp_path / "serve") as serving:
         there, tunnel = (serving.tls if way == "tls" else serving.proxy).rpartition("/")[2], []
         if way == "tunnel":
@@ -90,7 +90,7 @@ def test_sslyze_finds_nothing(way: str, tmp_path: Path) -> None:
     assert not [name for name in weak if any(part in name for part in ("RC4", "3DES", "NULL", "EXPORT", "anon", "MD5"))]
     assert found["heartbleed"]["is_vulnerable_to_heartbleed"] is False
     assert found["openssl_ccs_injection"]["is_vulnerable_to_ccs_injection"] is False
-    # Its scan for ROBOT sometimes gives up because the sandbox asks for a client certificate.
+    # Its scan for ROBOT sometimes stops because the sandbox requests a client certificate.
     assert "robot" not in found or found["robot"]["robot_result"].startswith("NOT_VULNERABLE")
     assert found["session_renegotiation"]["is_vulnerable_to_client_renegotiation_dos"] is False
     assert found["tls_compression"]["supports_compression"] is False

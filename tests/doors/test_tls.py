@@ -1,4 +1,4 @@
-"""TLS without a socket: the certificates that clients are shown, and what they may speak."""
+"""TLS without a socket: server certificates and supported protocols."""
 
 import asyncio
 import ssl
@@ -28,7 +28,7 @@ def certificates(ca_file: Path) -> Certificates:
 
 
 class Wire:
-    """What the connection below would be told."""
+    """A connection that records all callbacks."""
 
     def __init__(self) -> None:
         self.written = bytearray()
@@ -46,7 +46,7 @@ class Wire:
 def shaken(
     certificates: Certificates, context: ssl.SSLContext, host: str = HOST, name: str | None = HOST
 ) -> tuple[ssl.SSLObject, list[bytes]]:
-    """A client's end of the handshake in a tunnel to `host`, or what it said before it was passed on."""
+    """Run a client's handshake in a tunnel to `host`. Return the client, or its bytes if it was passed on."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = context.wrap_bio(incoming, outgoing, server_hostname=name)
     wire, passed_on = Wire(), list[bytes]()
@@ -68,7 +68,7 @@ def shaken(
 
 @pytest.mark.parametrize("name", [HOST, "elsewhere.example", None])
 @pytest.mark.parametrize("host", [HOST, "127.0.0.1", "xn--bnk-qla.example"])
-def test_the_certificate_is_for_the_host_and_for_the_name_that_is_said(
+def test_the_certificate_contains_the_server_name_and_the_host(
     certificates: Certificates, ca_file: Path, host: str, name: str | None
 ) -> None:
     context = trusting(ca_file)
@@ -79,14 +79,14 @@ def test_the_certificate_is_for_the_host_and_for_the_name_that_is_said(
     )  # type: ignore[index]
 
 
-def test_it_is_made_once(certificates: Certificates) -> None:
+def test_the_certificate_is_created_once(certificates: Certificates) -> None:
     assert certificates.context(HOST) is certificates.context(HOST)
 
 
 @pytest.mark.parametrize(
     ("ciphers", "kind"), [("DEFAULT", ec.EllipticCurvePublicKey), ("ECDHE-RSA-AES128-GCM-SHA256", rsa.RSAPublicKey)]
 )
-def test_its_key_is_small_for_all_who_can_read_such_a_one(
+def test_clients_get_an_elliptic_curve_key_if_they_support_it(
     certificates: Certificates, ca_file: Path, ciphers: str, kind: type
 ) -> None:
     context = trusting(ca_file)
@@ -100,7 +100,7 @@ def test_its_key_is_small_for_all_who_can_read_such_a_one(
 @pytest.mark.parametrize(
     ("offered", "chosen"), [((), None), (("http/1.1",), "http/1.1"), (("http/1.0", "http/1.1"), "http/1.1")]
 )
-def test_http_1_is_spoken_here(
+def test_http_1_is_handled_here(
     certificates: Certificates, ca_file: Path, offered: tuple[str, ...], chosen: str | None
 ) -> None:
     context = trusting(ca_file)
@@ -110,7 +110,7 @@ def test_http_1_is_spoken_here(
     assert (client.selected_alpn_protocol(), passed_on) == (chosen, [])
 
 
-def test_who_offers_http_2_is_passed_on_with_all_that_was_said(certificates: Certificates, ca_file: Path) -> None:
+def test_a_client_that_offers_http_2_is_passed_on_with_all_its_bytes(certificates: Certificates, ca_file: Path) -> None:
     context = trusting(ca_file)
     context.set_alpn_protocols(["http/1.1", "h2"])
     assert shaken(certificates, context)[1]

@@ -18,11 +18,11 @@ from xs2a_sandbox.doors.wrong_protocol import HTTP2, SOCKS4, SOCKS5, TLS, WrongP
         (b"", None),
     ],
 )
-def test_what_is_recognised(start: bytes, protocol: WrongProtocol | None) -> None:
+def test_protocols_are_recognised(start: bytes, protocol: WrongProtocol | None) -> None:
     assert recognise(start) is protocol
 
 
-def test_an_http_2_client_is_told_to_use_http_1() -> None:
+def test_an_http_2_client_gets_a_hint_to_use_http_1() -> None:
     client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
     client.initiate_connection()
     events = client.receive_data(HTTP2.answer)

@@ -1,4 +1,4 @@
-"""What leaves the sandbox, and what of it is written down: real engines, real sockets, a bank at the far end."""
+"""Requests that leave the sandbox, and their recording: real engines, real sockets, and a bank."""
 
 import asyncio
 import hashlib
@@ -62,7 +62,9 @@ def ask(engine: Engine, *requests: Request) -> list[Response]:
 
 
 @pytest.mark.parametrize(("mode", "answer", "calls"), [("spy", (200, b"their page"), 1), ("simulate", (502, None), 0)])
-def test_a_rule_leaves_a_page_to_the_bank(here: Path, mode: str, answer: tuple[int, bytes | None], calls: int) -> None:
+def test_a_rule_can_leave_a_page_to_the_bank(
+    here: Path, mode: str, answer: tuple[int, bytes | None], calls: int
+) -> None:
     rule = "cassette: 1\nrules: [{id: page, match: {path: /sca/consents, query: {of: theirs}}, bank: true}]\n"
     (here / "rules" / "page.yaml").write_text(rule)
     with FarBank(ok(b"their page")) as bank:
@@ -86,7 +88,7 @@ def recorded(here: Path) -> list[str]:
     return [entry.target for file in raw_files(here / "rec") for entry in read_raw(file)]
 
 
-def test_the_apps_other_traffic_is_passed_on_and_never_written_down(here: Path) -> None:
+def test_other_traffic_of_the_app_is_passed_on_but_never_recorded(here: Path) -> None:
     with FarBank(ok(b'{"from":"the bank"}')) as bank, FarBank(ok(b"elsewhere")) as other:
         engine = configured(here, bank, bank={"mode": "record"}, to="rec", forward_host=["localhost"])
         passed, asked = ask(
@@ -98,7 +100,7 @@ def test_the_apps_other_traffic_is_passed_on_and_never_written_down(here: Path) 
 
 
 @pytest.mark.parametrize("name", ["br", "zstd"])
-def test_what_the_app_may_be_sent_can_be_written_down(here: Path, name: str) -> None:
+def test_every_encoding_sent_to_the_app_can_be_recorded(here: Path, name: str) -> None:
     encoded = {"br": brotli.compress, "zstd": zstandard.compress}[name](b'{"n":1}')
     lines = (b"Content-Type: application/json", b"Content-Encoding: " + name.encode())
     with FarBank(ok(encoded, *lines)) as bank:
@@ -113,7 +115,7 @@ def test_what_the_app_may_be_sent_can_be_written_down(here: Path, name: str) -> 
     assert entry.headers.get("accept-encoding") == "dcb, br, zstd"
 
 
-def test_a_host_to_forward_to_is_one_at_the_proxy_only(here: Path) -> None:
+def test_a_forward_host_is_reached_only_through_the_proxy(here: Path) -> None:
     with FarBank() as bank, FarBank() as other:
         engine = configured(here, bank, forward_host=["localhost"])
         direct = Request("GET", "/token", Headers([("Host", f"localhost:{other.port}")]), host="localhost")
@@ -124,7 +126,7 @@ def test_a_host_to_forward_to_is_one_at_the_proxy_only(here: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["simulate", "spy", "record"])
-def test_strange_hosts_are_refused_with_the_way_out(here: Path, mode: str) -> None:
+def test_unknown_hosts_are_refused_with_the_setting_that_allows_them(here: Path, mode: str) -> None:
     with FarBank() as bank:
         engine = configured(here, bank, bank={"mode": mode})
         (refused,) = ask(engine, at_the_proxy("analytics.example", "/v1/accounts"))
@@ -133,7 +135,7 @@ def test_strange_hosts_are_refused_with_the_way_out(here: Path, mode: str) -> No
     assert bank.connections == 0
 
 
-def test_in_spy_a_rule_may_send_a_request_to_the_bank(here: Path) -> None:
+def test_in_mode_spy_a_rule_can_send_a_request_to_the_bank(here: Path) -> None:
     with FarBank(ok(b'{"from":"the bank"}')) as bank:
         engine = configured(here, bank, bank={"mode": "spy"})
         theirs, ours, unknown, known = ask(
@@ -148,7 +150,7 @@ def test_in_spy_a_rule_may_send_a_request_to_the_bank(here: Path) -> None:
     assert [line.split()[1] for line in bank.seen] == [b"/psd2/v1/consents/theirs", b"/psd2/v1/unheard-of"]
 
 
-def test_rules_for_the_bank_may_stand_beside_a_bank_that_is_only_simulated(here: Path) -> None:
+def test_a_real_bank_can_be_combined_with_a_simulated_one(here: Path) -> None:
     with FarBank(ok(b"{}")) as bank:
         engine = configured(here, bank, bank={"mode": "spy"}, banks_only=True)
         named = Headers([("Host", "bank.example")])
@@ -161,7 +163,7 @@ def test_rules_for_the_bank_may_stand_beside_a_bank_that_is_only_simulated(here:
     assert len(bank.seen) == 1
 
 
-def test_modes_by_path(here: Path) -> None:
+def test_the_mode_depends_on_the_path(here: Path) -> None:
     modes = {"/v1/accounts": "record", "/v1/accounts/one": "simulate", "/v1/consents": "spy"}
     with FarBank(ok(b'{"from":"the bank"}')) as bank:
         engine = configured(here, bank, bank={"modes": modes}, to="rec")
@@ -175,7 +177,7 @@ def test_modes_by_path(here: Path) -> None:
     ]
 
 
-def test_a_path_goes_out_exactly_where_the_request_names_the_bank_itself(here: Path) -> None:
+def test_a_path_is_sent_unchanged_if_the_request_names_the_bank(here: Path) -> None:
     paths = ("/psd2/v1/accounts?x=%2f", "/berlingroup/v1/accounts", "/oauth2/token", "/s/mine/v1/x")
     with FarBank(ok(b"{}")) as bank:
         engine = configured(here, bank, bank={"mode": "record"}, to="rec")
@@ -186,12 +188,12 @@ def test_a_path_goes_out_exactly_where_the_request_names_the_bank_itself(here: P
     below = bank.url + "/psd2"
     entries = [(entry.bank, entry.target) for entry in read_raw(file)]
     assert entries[0] == (below, "/v1/accounts?x=%2f")
-    # What is no word of the interface's is a pseudonym there.
+    # Every word that is not part of the interface is a pseudonym there.
     assert [(url, target.count("/"), target[-12:]) for url, target in entries[1:2]] == [(bank.url, 3, "/v1/accounts")]
     assert [url for url, _ in entries[2:]] == [bank.url] * 2
 
 
-def test_what_is_typed_goes_below_the_banks_url_unless_it_begins_with_its_path(here: Path) -> None:
+def test_the_path_of_the_bank_url_is_prepended_unless_it_is_already_there(here: Path) -> None:
     paths = {
         "/v1/accounts": "/psd2/v1/accounts",
         "/s/mine/v1/accounts": "/psd2/v1/accounts",
@@ -209,7 +211,7 @@ def test_what_is_typed_goes_below_the_banks_url_unless_it_begins_with_its_path(h
     assert {entry.bank for file in raw_files(here / "rec") for entry in read_raw(file)} == {bank.url + "/psd2"}
 
 
-def test_links_lead_back_below_what_was_typed(here: Path) -> None:
+def test_links_are_rewritten_to_the_base_url_of_the_request(here: Path) -> None:
     with FarBank() as bank:
         location = f"Location: {bank.url}/psd2/v1/next".encode()
         bank.answers = [ok(b"{}", location)]
@@ -225,7 +227,7 @@ def test_links_lead_back_below_what_was_typed(here: Path) -> None:
     ]
 
 
-def test_the_bank_is_no_sandbox_of_ours(here: Path) -> None:
+def test_sandbox_headers_of_the_bank_are_removed(here: Path) -> None:
     answer = ok(b"{}", b"X-Sandbox-Source: handler", b"x-sandbox-rule: theirs", b"X-Own: 1")
     with FarBank(answer) as bank:
         (response,) = ask(configured(here, bank, bank={"mode": "record"}, to="rec"), Request("GET", "/v1/accounts"))
@@ -234,7 +236,7 @@ def test_the_bank_is_no_sandbox_of_ours(here: Path) -> None:
     assert headers.get("X-Own") == "1"
 
 
-def test_nothing_goes_to_the_bank_that_could_not_be_written_down(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_sent_to_the_bank_if_it_cannot_be_recorded(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write, full = os.write, [False]
 
     def written(descriptor: int, data: Any) -> int:
@@ -262,12 +264,12 @@ def test_nothing_goes_to_the_bank_that_could_not_be_written_down(here: Path, mon
             finally:
                 await engine.close()
 
-        # Sockets of this process are written to with send, not with write.
+        # This process writes to its sockets with send, not with write.
         asyncio.run(work())
     assert len(recorded(here)) == 3
 
 
-def test_a_redaction_that_fails_costs_the_app_nothing_and_writes_nothing(
+def test_a_failing_redaction_neither_affects_the_app_nor_records_anything(
     here: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(self: Any, entry: Any) -> Any:
@@ -277,7 +279,7 @@ def test_a_redaction_that_fails_costs_the_app_nothing_and_writes_nothing(
     with FarBank(ok(b'{"n":1}')) as bank:
         (response,) = ask(configured(here, bank, bank={"mode": "record"}, to="rec"), Request("GET", "/v1/accounts"))
     assert (response.status, response.body) == (200, b'{"n":1}')
-    assert "could not be written down (RuntimeError)" in caplog.text
+    assert "converting it failed (RuntimeError)" in caplog.text
     assert "this quotes a secret" not in caplog.text
 
 
@@ -290,7 +292,7 @@ def served(engine: Engine) -> Iterator[int]:
             loop.run(engine.close())
 
 
-def test_a_large_answer_goes_through_to_a_slow_reader(here: Path) -> None:
+def test_a_large_answer_reaches_a_slow_reader(here: Path) -> None:
     chunk, times = bytes(range(256)) * 256, 800
     first = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (len(chunk) * times)
     with FarBank(repeated(chunk, times, first)) as bank:
@@ -312,7 +314,7 @@ def test_a_large_answer_goes_through_to_a_slow_reader(here: Path) -> None:
     assert digest.digest() == hashlib.sha256(chunk * times).digest()
 
 
-def test_what_is_too_large_to_keep_is_recorded_as_cut(here: Path) -> None:
+def test_an_answer_too_large_to_store_is_recorded_as_cut(here: Path) -> None:
     chunk = b"x" * 65536
     first = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (len(chunk) * 400)
     with FarBank(repeated(chunk, 400, first)) as bank:

@@ -1,4 +1,4 @@
-"""Banks that serve nobody without a QWAC are asked with the one that is configured, in every mode that asks them."""
+"""Banks that require a QWAC get the configured one in every mode that sends them requests."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ HEADERS = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("P
 
 @pytest.mark.parametrize("kind", ["pem", "p12"])
 @pytest.mark.parametrize("mode", ["record", "spy", "compare"])
-def test_the_bank_is_shown_the_qwac(tmp_path: Path, mode: str, kind: str) -> None:
+def test_the_bank_gets_the_qwac(tmp_path: Path, mode: str, kind: str) -> None:
     authority = Authority(tmp_path)
     as_pem, as_pkcs12 = key_files.write(tmp_path, "qwac", issued(), [ca().certificate], "geheim")
     file, password = (as_pem, None) if kind == "pem" else (as_pkcs12, "geheim")
@@ -26,7 +26,7 @@ def test_the_bank_is_shown_the_qwac(tmp_path: Path, mode: str, kind: str) -> Non
     tls.load_verify_locations(cadata=ca().certificate.public_bytes(Encoding.PEM).decode())
     with FarBank(ok(b"{}"), tls=tls) as far:
         shown = {"client_cert": file, "client_key_password": password}
-        # Where the bank says nothing there is nothing to compare, and the sandbox answers.
+        # If the bank does not answer, there is nothing to compare, and the sandbox answers.
         unasked = 404 if mode == "compare" else 502
         for name, options, status in (("with", shown, 200), ("without", {}, unasked)):
             bank = RealBank(far.url, ca=authority.file, mode=mode, **options)
@@ -36,7 +36,7 @@ def test_the_bank_is_shown_the_qwac(tmp_path: Path, mode: str, kind: str) -> Non
 
 
 async def status_of(settings: Settings) -> int:
-    """The status of what no cassette answers, and so the bank does."""
+    """Return the status for a path without a cassette, which the bank answers."""
     engine = build(settings)
     answer = await engine.answer(Request("GET", "/v1/funds-of-nobody", HEADERS, host="127.0.0.1", door="direct"))
     await engine.close()

@@ -1,4 +1,4 @@
-"""What may leave: real doors, a real bank that keeps what it is sent, and secrets that are meant for somebody else."""
+"""Requests that may go to a bank: real doors, a bank that records its requests, and secrets for other hosts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,12 +28,12 @@ def living(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def way(living: WayOut) -> Iterator[WayOut]:
     living.bank.seen.clear()
     yield living
-    assert CANARY not in sent(living), "a secret for somebody else has reached the bank"
+    assert CANARY not in sent(living), "a secret for another host has reached the bank"
 
 
 def sent(way: WayOut) -> str:
     if comparing := way.engine.parts.comparing:
-        # What is under way beside the app has its say first.
+        # Wait for background requests first.
         way.loop.run(_idle(comparing))
     return b"".join(way.bank.seen).decode("latin-1")
 
@@ -51,7 +51,7 @@ ENGINES = [(mode, "auto") for mode in ASKED] + [("spy", "mitmproxy")]
 
 
 @pytest.fixture(scope="module", params=ENGINES, ids="-".join)
-def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WayOut]:
+def shared_way(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WayOut]:
     mode, engine = request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(roads, "engine", engine)
@@ -61,10 +61,10 @@ def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def asked(asking: WayOut) -> WayOut:
-    sent(asking)  # what is under way beside the app has ended
-    asking.bank.seen.clear()
-    return asking
+def quiet_way(shared_way: WayOut) -> WayOut:
+    sent(shared_way)  # background requests have ended
+    shared_way.bank.seen.clear()
+    return shared_way
 
 
 OTHER_PLACES = [
@@ -96,17 +96,17 @@ OTHER_PLACES = [
     ("/elsewhere", "b\u00e4nk.test"),
     ("/elsewhere", "127.1"),
 ]
-"""Targets and `Host` headers that name another place than the sandbox, or its bank."""
+"""Targets and `Host` headers that name neither the sandbox nor its bank."""
 
 
 @pytest.mark.parametrize("road", ["direct", "tls", "plain", "tunnel"])
-def test_what_names_another_place_is_refused_at_every_port(asked: WayOut, road: str) -> None:
-    way = asked
+def test_a_request_that_names_another_host_is_refused_at_every_port(quiet_way: WayOut, road: str) -> None:
+    way = quiet_way
     mode = way.engine.banks.default.real.mode
     port = {"tls": way.proxy.tls_port, "direct": way.direct.port}.get(road, way.bank.port)
     own = f"127.0.0.1:{port}"
     for target, host in OTHER_PLACES:
-        # A proxy may be asked for what is behind TLS, but at the bank's port is no TLS: this is another place, too.
+        # A proxy can be asked for a TLS host, but the bank's port does not speak TLS, so this is another host too.
         scheme, other = ("https", "http") if road == "tls" else ("http", "https")
         words = {"own": own, "port": port, "scheme": scheme, "other": other}
         named = f"Host: {host}".format(**words)
@@ -120,8 +120,8 @@ def test_what_names_another_place_is_refused_at_every_port(asked: WayOut, road: 
 
 
 @pytest.mark.parametrize("road", ["direct", "tls"])
-def test_a_whole_url_of_the_sandbox_or_a_name_of_it_goes_to_the_bank(asked: WayOut, road: str) -> None:
-    way = asked
+def test_a_full_url_or_name_of_the_sandbox_goes_to_the_bank(quiet_way: WayOut, road: str) -> None:
+    way = quiet_way
     port, scheme = (way.direct.port, "http") if road == "direct" else (way.proxy.tls_port, "https")
     own = f"127.0.0.1:{port}"
     for target, host in [
@@ -147,10 +147,10 @@ def test_a_whole_url_of_the_sandbox_or_a_name_of_it_goes_to_the_bank(asked: WayO
         ("{own}", None, "canary.test/elsewhere", 400),
     ],
 )
-def test_what_names_another_place_over_http_2_is_refused(
-    asked: WayOut, authority: str, host: str | None, path: str, expected: int
+def test_an_http_2_request_that_names_another_host_is_refused(
+    quiet_way: WayOut, authority: str, host: str | None, path: str, expected: int
 ) -> None:
-    way = asked
+    way = quiet_way
     own = f"127.0.0.1:{way.proxy.tls_port}"
     fields = [(":method", "GET"), (":scheme", "https"), (":authority", authority.format(own=own)), (":path", path)]
     fields += [("host", host.format(own=own))] if host else []
@@ -167,10 +167,10 @@ def test_what_names_another_place_over_http_2_is_refused(
     [((), b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"), (("Transfer-Encoding: chunked",), b"0\r\n\r\n")],
     ids=["length", "chunks"],
 )
-def test_what_some_servers_read_as_two_requests_does_not_get_to_the_bank(
-    asked: WayOut, road: str, method: str, headers: tuple[str, ...], body: bytes
+def test_a_request_that_some_servers_read_as_two_does_not_reach_the_bank(
+    quiet_way: WayOut, road: str, method: str, headers: tuple[str, ...], body: bytes
 ) -> None:
-    way = asked
+    way = quiet_way
     answer = way.ask(road, "/elsewhere", "", *headers, method=method, body=body)
     assert status(answer) == (404 if way.engine.banks.default.real.mode == "compare" else 400)
     assert answer.count(b"HTTP/1.1 ") == 1
@@ -178,7 +178,7 @@ def test_what_some_servers_read_as_two_requests_does_not_get_to_the_bank(
 
 
 def elsewhere(way: WayOut) -> tuple[str, ...]:
-    """Hosts and ports that are not the bank's, some of them nearly."""
+    """Return hosts and ports that differ from the bank's, some only slightly."""
     return (
         "login.other-bank.example",
         "127.0.0.1:9443",
@@ -193,7 +193,7 @@ def elsewhere(way: WayOut) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("road", PROXIED)
 @pytest.mark.parametrize("path", ["/as/token.oauth2", "/elsewhere", "/sca/x"])
-def test_what_is_for_another_host_or_port_is_not_for_the_bank(way: WayOut, road: str, path: str) -> None:
+def test_a_request_for_another_host_or_port_does_not_reach_the_bank(way: WayOut, road: str, path: str) -> None:
     for host in elsewhere(way):
         way.ask(road, path, host, SECRET, method="POST", body=f"client_secret={CANARY}".encode())
         way.ask(road, f"{path}?code={CANARY}", host, SECRET)
@@ -201,7 +201,7 @@ def test_what_is_for_another_host_or_port_is_not_for_the_bank(way: WayOut, road:
 
 
 @pytest.mark.parametrize("road", PROXIED)
-def test_the_refusal_names_the_way_out(way: WayOut, road: str) -> None:
+def test_the_error_names_the_setting_that_allows_the_host(way: WayOut, road: str) -> None:
     mode = way.engine.banks.default.real.mode
     if mode == "simulate":
         return
@@ -220,15 +220,15 @@ def test_the_refusal_names_the_way_out(way: WayOut, road: str) -> None:
 
 
 @pytest.mark.parametrize("road", ["plain", "tunnel"])
-def test_what_is_for_the_bank_gets_there(way: WayOut, road: str) -> None:
+def test_a_request_for_the_bank_reaches_it(way: WayOut, road: str) -> None:
     mode = way.engine.banks.default.real.mode
     answer = way.ask(road, "/elsewhere")
     assert status(answer) == (200 if mode in ("spy", "record") else 404)
     assert len(sent(way)) > 0 or mode == "simulate"
 
 
-def test_another_scheme_is_another_place(way: WayOut) -> None:
-    """The bank's address in a tunnel with TLS inside: the app means a bank that speaks TLS."""
+def test_another_scheme_counts_as_another_host(way: WayOut) -> None:
+    """The bank's address in a tunnel with TLS inside: the app expects a bank that speaks TLS."""
     way.ask("tunnel-tls", f"/elsewhere?code={CANARY}", way.bank_host, SECRET)
     assert not way.bank.seen
 
@@ -238,7 +238,9 @@ def test_another_scheme_is_another_place(way: WayOut) -> None:
     [("Host: login.other-bank.example",), ("Host: {bank}", "Host: login.other-bank.example"), ("Host: x@{bank}",)],
 )
 @pytest.mark.parametrize("road", ["plain", "tunnel"])
-def test_who_names_two_places_means_neither(way: WayOut, road: str, headers: tuple[str, ...]) -> None:
+def test_a_request_that_names_two_hosts_does_not_reach_the_bank(
+    way: WayOut, road: str, headers: tuple[str, ...]
+) -> None:
     lines = tuple(header.format(bank=way.bank_host) for header in headers)
     way.ask(road, f"/elsewhere?code={CANARY}", way.bank_host, *lines, SECRET, tunnel=way.bank_host)
     way.ask("tunnel", f"/elsewhere?code={CANARY}", way.bank_host, SECRET, tunnel="login.other-bank.example:443")
@@ -246,7 +248,7 @@ def test_who_names_two_places_means_neither(way: WayOut, road: str, headers: tup
 
 
 @pytest.mark.parametrize("road", ["tls", "direct"])
-def test_at_a_base_url_no_bank_is_named_and_the_one_is_asked(way: WayOut, road: str) -> None:
+def test_a_request_to_the_base_url_names_no_bank_and_reaches_the_only_one(way: WayOut, road: str) -> None:
     mode = way.engine.banks.default.real.mode
     assert status(way.ask(road, "/elsewhere")) == (200 if mode in ("spy", "record") else 404)
     assert bool(sent(way)) == (mode != "simulate")
@@ -263,12 +265,12 @@ def test_at_a_base_url_no_bank_is_named_and_the_one_is_asked(way: WayOut, road: 
         ("Sec-Fetch-Site: cross-site", "Referer: https://evil.example/"),
     ],
 )
-def test_web_pages_of_other_sites_do_not_get_to_the_bank(way: WayOut, road: str, headers: tuple[str, ...]) -> None:
+def test_web_pages_of_other_sites_do_not_reach_the_bank(way: WayOut, road: str, headers: tuple[str, ...]) -> None:
     mode = way.engine.banks.default.real.mode
     answer = way.ask(road, f"/elsewhere?x={CANARY}", "", *headers, SECRET)
     read = way.ask(road, "/v1/accounts", "", *headers, SECRET)
     assert not sent(way)
-    # The scheme inside that tunnel makes it another place, which is said first.
+    # The scheme in that tunnel makes it another host, which is the first error.
     refused = 403 if mode in ("spy", "record") and road != "tunnel-tls" else 404
     assert status(answer) == refused
     if refused == 403:
@@ -277,7 +279,7 @@ def test_web_pages_of_other_sites_do_not_get_to_the_bank(way: WayOut, road: str,
     assert status(read) == ((404 if road == "tunnel-tls" else 403) if mode == "record" else 400)
 
 
-def test_who_comes_under_a_borrowed_name_does_not_get_to_the_bank(way: WayOut) -> None:
+def test_a_request_under_a_foreign_host_name_does_not_reach_the_bank(way: WayOut) -> None:
     mode = way.engine.banks.default.real.mode
     port = way.direct.port
     for host in (
@@ -294,7 +296,7 @@ def test_who_comes_under_a_borrowed_name_does_not_get_to_the_bank(way: WayOut) -
     assert not sent(way)
 
 
-def test_the_admin_token_does_not_get_to_the_bank(way: WayOut) -> None:
+def test_the_admin_token_does_not_reach_the_bank(way: WayOut) -> None:
     for road in ROADS:
         for path in ("/elsewhere", "/_sandbx/reset", "/sandbox/state", "/v1/accounts"):
             way.ask(road, path, "", "Authorization: Bearer the-admin-token")
@@ -303,7 +305,7 @@ def test_the_admin_token_does_not_get_to_the_bank(way: WayOut) -> None:
 
 
 @pytest.mark.parametrize("mode", ASKED)
-def test_pages_of_ones_own_web_app_get_to_the_bank(mode: str, tmp_path: Path) -> None:
+def test_pages_of_an_allowed_web_app_reach_the_bank(mode: str, tmp_path: Path) -> None:
     with way_out(mode, tmp_path, allow_origin=("http://localhost:3000", "http://sandbox:8081")) as way:
         page = ("Origin: http://localhost:3000", "Sec-Fetch-Site: cross-site")
         for road in ("plain", "tunnel", "tls", "direct"):
@@ -315,7 +317,7 @@ def test_pages_of_ones_own_web_app_get_to_the_bank(mode: str, tmp_path: Path) ->
         assert len(sent(way)) > before
 
 
-def test_where_the_bank_is_not_asked_beside_the_sandbox_that_is_told(tmp_path: Path) -> None:
+def test_skipped_comparisons_are_reported_with_the_reason(tmp_path: Path) -> None:
     with way_out("compare", tmp_path) as way:
         accounts = ("X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721",)
         assert status(way.ask("direct", "/v1/accounts", "", *accounts, "Origin: https://evil.example")) == 400
@@ -325,14 +327,14 @@ def test_where_the_bank_is_not_asked_beside_the_sandbox_that_is_told(tmp_path: P
         assert comparing
         assert {line.strip() for line in comparing.report.end()} >= {
             "skipped 1: from a web page of another site, or with the admin token",
-            "skipped 1: for another host or port than the bank's",
+            "skipped 1: for a host or port different from the bank's",
         }
 
 
 @pytest.mark.parametrize(
     ("answer", "path", "expected"), [("bank", "/v1/accounts", 403), ("sandbox", "/v1/accounts", 400)]
 )
-def test_the_banks_side_of_a_comparison_is_refused(answer: str, path: str, expected: int, tmp_path: Path) -> None:
+def test_an_error_on_the_way_to_the_bank_is_not_compared(answer: str, path: str, expected: int, tmp_path: Path) -> None:
     with way_out("compare", tmp_path, answer_from=answer) as way:
         assert status(way.ask("direct", path, "", "Origin: https://evil.example")) == expected
         elsewhere = way.ask("plain", path, "login.other-bank.example")
@@ -341,7 +343,7 @@ def test_the_banks_side_of_a_comparison_is_refused(answer: str, path: str, expec
         assert not sent(way)
 
 
-def test_web_pages_of_other_sites_are_not_passed_on_either(tmp_path: Path) -> None:
+def test_web_pages_of_other_sites_are_not_forwarded_either(tmp_path: Path) -> None:
     with way_out("record", tmp_path, forward_host=("localhost",)) as way, FarBank() as login:
         host = f"localhost:{login.port}"
         assert status(way.ask("plain", "/token", host, "Origin: https://evil.example")) == 403
@@ -366,7 +368,7 @@ OWN = [
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_nothing_below_sandbox_goes_anywhere(way: WayOut, road: str) -> None:
+def test_paths_below_sandbox_are_never_forwarded(way: WayOut, road: str) -> None:
     for path in OWN:
         for host in ("", f"localhost:{way.bank.port}"):
             answer = way.ask(road, path, host, SECRET, method="POST")
@@ -380,7 +382,7 @@ def banks(*hosts: str) -> object:
 
 
 @pytest.mark.parametrize("mode", ASKED)
-def test_hosts_that_are_named_for_it_are_the_banks(mode: str, tmp_path: Path) -> None:
+def test_configured_hosts_belong_to_the_bank(mode: str, tmp_path: Path) -> None:
     hosts = ("api.bank.example", "beside.bank.example:8443", "[::1]:9")
     with way_out(mode, tmp_path, write=banks(*hosts)) as way:  # type: ignore[arg-type]
         for road, host in [
@@ -408,7 +410,7 @@ def test_hosts_that_are_named_for_it_are_the_banks(mode: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("road", PROXIED)
-def test_where_only_named_banks_are_recorded_nothing_is_made_up_for_others(road: str, tmp_path: Path) -> None:
+def test_if_only_named_banks_are_recorded_other_hosts_get_an_error(road: str, tmp_path: Path) -> None:
     with way_out("record", tmp_path, write=banks("api.bank.example"), bank="") as way:  # type: ignore[arg-type]
         for path in ("/v1/accounts", "/elsewhere"):
             answer = way.ask(road, path, "login.other-bank.example", SECRET)
@@ -417,7 +419,7 @@ def test_where_only_named_banks_are_recorded_nothing_is_made_up_for_others(road:
         assert not way.bank.seen
 
 
-def test_two_banks_at_one_host_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+def test_two_banks_on_one_host_are_distinguished_by_their_paths(tmp_path: Path) -> None:
     def write(bank: FarBank) -> str:
         return yaml.safe_dump(
             {"banks": [{"url": f"{bank.url}/{name}", "hosts": [f"{name}.test"], "mode": "record"} for name in "ab"]}
@@ -430,8 +432,8 @@ def test_two_banks_at_one_host_are_told_apart_by_their_paths(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_whatever_the_path_it_stays_at_the_banks_host_and_is_the_one_that_was_named(road: str, tmp_path: Path) -> None:
-    """Roads on which the request names the bank itself add nothing, those to the sandbox add the path of `--bank`."""
+def test_any_path_is_sent_to_the_bank_it_names(road: str, tmp_path: Path) -> None:
+    """If the request names the bank itself, the path is unchanged. Otherwise the path of `--bank` is prepended."""
     paths = ("/pagination/v1/accounts", "/10050000/v1/accounts", "/oauth2/token", "/psd2/v1/accounts")
     with FarBank() as elsewhere:
         hostile = (f"/@127.0.0.1:{elsewhere.port}/v1/x", "/../v1/x")
@@ -446,13 +448,13 @@ def test_whatever_the_path_it_stays_at_the_banks_host_and_is_the_one_that_was_na
                 answer = status(way.ask(road, path))
                 sent = path if exact or path.startswith("/psd2/") else f"/psd2{path}"
                 lines = [line.split()[1].decode() for line in way.bank.seen]
-                # Over TLS it is another scheme than the bank's.
+                # With TLS, the scheme differs from that of the bank.
                 assert (answer, lines) == ((404, []) if road == "tunnel-tls" else (200, [sent])), path
         assert elsewhere.connections == 0
 
 
-def test_a_host_to_forward_to_is_the_only_one_that_is_named(tmp_path: Path) -> None:
-    """`localhost` is forwarded to, whatever its port; who names another place beside it means neither."""
+def test_only_the_forward_host_gets_forwarded_requests(tmp_path: Path) -> None:
+    """`localhost` is forwarded on any port. A request that names a second host is refused."""
     with way_out("record", tmp_path, forward_host=("localhost",)) as way, FarBank() as login:
         host = f"localhost:{login.port}"
         assert status(way.ask("plain", "/token", host, SECRET)) == 200

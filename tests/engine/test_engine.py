@@ -1,6 +1,7 @@
-"""The engine, in process: what it adds to what the cassettes say."""
+"""The engine in process: what it adds to the answers of the cassettes."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,7 +29,7 @@ LIST = "/v1/accounts"
 
 
 class Unlucky(MemoryStore):
-    """Somebody else is faster, or the disk is away, `times` times."""
+    """A store that loses `times` commits to another writer, or whose disk is away."""
 
     def __init__(self, times: int, *, away: str | None = None) -> None:
         super().__init__()
@@ -74,7 +75,7 @@ def create(client: Client) -> Answer:
 
 
 def is_own(answer: Answer, status: int, code: str) -> bool:
-    """An error of the sandbox itself, in the shape of spec 7."""
+    """Return whether the answer is an error of the sandbox itself, in the shape of spec 7."""
     return (
         (answer.status, answer.error["code"], answer.source) == (status, code, "sandbox")
         and answer.error["category"] == "ERROR"
@@ -89,7 +90,7 @@ def is_own(answer: Answer, status: int, code: str) -> bool:
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("away", [None, "commit"])
-def test_a_conflict_is_tried_again(away: str | None) -> None:
+def test_a_commit_is_retried_after_a_conflict(away: str | None) -> None:
     store = Unlucky(attempts.TRIES - 1, away=away)
 
     assert create(Client(an_engine(store))).status == 200
@@ -99,7 +100,7 @@ def test_a_conflict_is_tried_again(away: str | None) -> None:
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("away", [None, "commit", "read"])
-def test_after_eight_times_it_is_busy(away: str | None) -> None:
+def test_after_eight_conflicts_the_engine_is_busy(away: str | None) -> None:
     store = Unlucky(10**6, away=away)
     client = Client(an_engine(store))
 
@@ -113,8 +114,8 @@ def test_after_eight_times_it_is_busy(away: str | None) -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_the_handler_runs_again_and_sees_what_changed() -> None:
-    """Two requests race to delete one payment: exactly one 204."""
+def test_a_retry_runs_the_handler_again_on_the_new_state() -> None:
+    """Two requests race to delete one payment: exactly one gets 204."""
 
     class Raced(MemoryStore):
         other: Callable[[], Any] | None = None
@@ -140,7 +141,7 @@ def test_the_handler_runs_again_and_sees_what_changed() -> None:
 
 
 def _finish(work: Any) -> Any:
-    """Runs a coroutine that waits for nothing, inside of a running loop."""
+    """Run a coroutine that never waits, inside a running loop."""
     try:
         work.send(None)
     except StopIteration as done:
@@ -149,7 +150,7 @@ def _finish(work: Any) -> Any:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_a_delay_of_a_lost_try_does_not_slow_the_error(cases: Callable[..., Client]) -> None:
+def test_the_delay_of_a_lost_attempt_does_not_delay_the_error(cases: Callable[..., Client]) -> None:
     client = cases(
         """
         rules:
@@ -167,7 +168,7 @@ def test_a_delay_of_a_lost_try_does_not_slow_the_error(cases: Callable[..., Clie
     assert is_own(asyncio.run(within()), 503, "SERVICE_UNAVAILABLE")
 
 
-# -- what is written
+# -- writes
 
 
 @pytest.mark.parametrize(
@@ -185,14 +186,14 @@ def test_a_delay_of_a_lost_try_does_not_slow_the_error(cases: Callable[..., Clie
         ("GET", "/_sandbox/ready", {}),
     ],
 )
-def test_what_fails_leaves_no_trace(client: Client, method: str, target: str, options: dict[str, Any]) -> None:
+def test_a_failed_request_writes_nothing(client: Client, method: str, target: str, options: dict[str, Any]) -> None:
     client.named("ci").request(method, target, **options)
 
     assert client.engine.store.counts() == {}
 
 
 def test_reading_writes_nothing(client: Client) -> None:
-    """Not even the day that a new session's dates count from: it is kept with what is first changed."""
+    """Not even the day that a new session's dates count from. It is stored with the first change."""
     for _ in range(3):
         assert client.named("ci").get(LIST, consent=facts.consent()).status == 200
         assert client.get(LIST, consent=facts.consent()).status == 200
@@ -205,7 +206,7 @@ def test_reading_writes_nothing(client: Client) -> None:
 
 
 @pytest.mark.parametrize("failure", [ValueError("secret"), RecursionError(), MemoryError(), KeyError("x"), OSError(28)])
-def test_a_handler_that_raises(
+def test_an_exception_in_a_handler_is_an_error_without_effects(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
 ) -> None:
     def fail(call: Call) -> dict[str, Any]:
@@ -224,7 +225,7 @@ def test_a_handler_that_raises(
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
-def test_what_ends_the_process_is_not_an_answer(
+def test_an_exception_that_ends_the_process_is_not_answered(
     client: Client, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     def end(call: Call) -> dict[str, Any]:
@@ -236,7 +237,9 @@ def test_what_ends_the_process_is_not_an_answer(
         client.get(STATUS)
 
 
-def test_a_rule_that_looks_at_the_body_leaves_it_to_the_operation_to_refuse_it(cases: Callable[..., Client]) -> None:
+def test_a_rule_that_matches_on_the_body_leaves_an_unreadable_body_to_the_operation(
+    cases: Callable[..., Client],
+) -> None:
     rule = "rules: [{id: mine, match: {operation: create-consent, body: {/access/x: y}}, respond: {status: 418}}]"
 
     answer = cases(rule).post("/v1/consents", body=b'{"access": ')
@@ -245,7 +248,7 @@ def test_a_rule_that_looks_at_the_body_leaves_it_to_the_operation_to_refuse_it(c
     assert "the body must be JSON: Expecting value at line 1 column 12" in answer.error["text"]
 
 
-def test_a_rule_comes_before_a_page_of_our_own(cases: Callable[..., Client]) -> None:
+def test_a_rule_precedes_a_page_of_the_sandbox(cases: Callable[..., Client]) -> None:
     client = cases(
         """
         rules:
@@ -258,7 +261,7 @@ def test_a_rule_comes_before_a_page_of_our_own(cases: Callable[..., Client]) -> 
 
 
 @pytest.mark.parametrize("door", ["proxy", "tls"])
-def test_own_pages_that_are_asked_for_through_the_proxy_are_told_where_they_are(client: Client, door: Door) -> None:
+def test_requests_for_sandbox_pages_through_the_proxy_get_a_hint(client: Client, door: Door) -> None:
     answer = client.get("/_sandbox/state/consents", door=door, host="127.0.0.1")
 
     assert answer.status == 404
@@ -266,7 +269,7 @@ def test_own_pages_that_are_asked_for_through_the_proxy_are_told_where_they_are(
     assert "NO_PROXY" not in client.get("/_other", door=door).body.decode()
 
 
-def test_effects_commit_with_the_answer(cases: Callable[..., Client]) -> None:
+def test_effects_are_committed_with_the_answer(cases: Callable[..., Client]) -> None:
     client = cases(
         """
         rules:
@@ -296,7 +299,7 @@ def test_effects_commit_with_the_answer(cases: Callable[..., Client]) -> None:
 
 
 @pytest.mark.parametrize("value", ["a%0D%0AX-Evil:%201", "a%0Ab", "a%00b", "%E2%82%AC"])
-def test_an_expression_cannot_split_the_answer(cases: Callable[..., Client], value: str) -> None:
+def test_an_expression_cannot_split_the_response(cases: Callable[..., Client], value: str) -> None:
     client = cases(
         """
         rules:
@@ -315,14 +318,14 @@ def test_an_expression_cannot_split_the_answer(cases: Callable[..., Client], val
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\x00b", "€"])
 @pytest.mark.parametrize("name", ["X-Request-ID", "X-Other", "X-Sandbox-Session"])
-def test_a_header_that_would_split_the_answer(client: Client, name: str, value: str) -> None:
+def test_a_header_that_would_split_the_response_is_refused(client: Client, name: str, value: str) -> None:
     answer = client.get(STATUS, headers={name: value})
 
     assert is_own(answer, 400, "FORMAT_ERROR")
     assert ("x-request-id" in answer.headers) == (name != "X-Request-ID")
 
 
-def test_headers_that_are_too_large_get_their_id_back(client: Client) -> None:
+def test_the_request_id_is_returned_even_if_the_headers_are_too_large(client: Client) -> None:
     answer = client.get(STATUS, headers={"X-Large": "x" * 70_000})
 
     assert is_own(answer, 431, "FORMAT_ERROR")
@@ -350,7 +353,7 @@ rules:
         ("fail", [201, 401, 203, 500, 500]),
     ],
 )
-def test_a_sequence(cases: Callable[..., Client], on_exhausted: str, statuses: list[int]) -> None:
+def test_a_sequence_answers_in_order(cases: Callable[..., Client], on_exhausted: str, statuses: list[int]) -> None:
     client = cases(SEQUENCE + on_exhausted)
 
     answers = [client.get(STATUS) for _ in statuses]
@@ -359,7 +362,7 @@ def test_a_sequence(cases: Callable[..., Client], on_exhausted: str, statuses: l
     assert [answer.source for answer in answers] == ["sandbox" if status == 500 else "rule" for status in statuses]
 
 
-def test_a_sequence_is_counted_by_session_and_path(cases: Callable[..., Client]) -> None:
+def test_a_sequence_counts_by_session_and_path(cases: Callable[..., Client]) -> None:
     client = cases(SEQUENCE + "repeat_last")
     other = f"/v1/consents/{facts.consent('expired')}/status"
 
@@ -368,7 +371,7 @@ def test_a_sequence_is_counted_by_session_and_path(cases: Callable[..., Client])
     assert client.get(STATUS).status == 203
 
 
-def test_a_request_that_is_refused_takes_no_turn(cases: Callable[..., Client]) -> None:
+def test_a_refused_request_does_not_advance_the_sequence(cases: Callable[..., Client]) -> None:
     client = cases(SEQUENCE + "repeat_last")
 
     assert client.get(STATUS, headers={"X-Request-ID": "none"}).status == 400
@@ -376,7 +379,7 @@ def test_a_request_that_is_refused_takes_no_turn(cases: Callable[..., Client]) -
     assert client.get(STATUS).status == 201
 
 
-def test_parallel_requests_take_one_turn_each(cases: Callable[..., Client]) -> None:
+def test_parallel_requests_advance_the_sequence_once_each(cases: Callable[..., Client]) -> None:
     client = cases(
         """
         rules:
@@ -394,13 +397,13 @@ def test_parallel_requests_take_one_turn_each(cases: Callable[..., Client]) -> N
 
 
 @pytest.mark.usefixtures("hurried")
-def test_a_try_that_was_lost_takes_no_turn(cases: Callable[..., Client]) -> None:
+def test_a_lost_attempt_does_not_advance_the_sequence(cases: Callable[..., Client]) -> None:
     client = cases(SEQUENCE + "repeat_last", store=Unlucky(3))
 
     assert [client.get(STATUS).status for _ in range(2)] == [201, 401]
 
 
-# -- marks
+# -- debug headers
 
 
 PLACEHOLDER = "authorization_not_yet_available"
@@ -421,7 +424,7 @@ PLACEHOLDER = "authorization_not_yet_available"
     ],
 )
 @pytest.mark.parametrize("shown", [True, False])
-def test_the_marks_say_where_an_answer_comes_from(
+def test_debug_headers_show_the_source_of_an_answer(
     method: str, target: str, options: dict[str, Any], source: str, rule: str | None, shown: bool
 ) -> None:
     answer = Client(an_engine(debug_headers=shown)).request(method, target, **options)
@@ -430,7 +433,7 @@ def test_the_marks_say_where_an_answer_comes_from(
     assert answer.headers.get("x-sandbox-rule") == (rule if shown else None)
 
 
-def test_a_rule_is_named_also_when_it_answers_with_an_error(cases: Callable[..., Client]) -> None:
+def test_a_rule_is_named_even_if_it_answers_with_an_error(cases: Callable[..., Client]) -> None:
     client = cases(
         """
         rules:
@@ -445,7 +448,7 @@ def test_a_rule_is_named_also_when_it_answers_with_an_error(cases: Callable[...,
     assert (answer.status, answer.source, answer.headers["x-sandbox-rule"]) == (400, "rule", "refuse")
 
 
-def test_what_came_nearest(client: Client) -> None:
+def test_an_unknown_path_gets_the_nearest_operations(client: Client) -> None:
     body = client.get("/v1/consent/x/state").json()
 
     assert body["sandbox"]["nearest"][0]["operation"] == "consent-status"
@@ -461,7 +464,7 @@ def test_head_has_no_body(client: Client, target: str) -> None:
 # -- sessions
 
 
-def test_fifty_sessions_at_once(client: Client) -> None:
+def test_fifty_concurrent_sessions_are_separate(client: Client) -> None:
     async def one(number: int) -> list[int]:
         mine = client.named(f"s{number}")
         made = await mine.send("POST", f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA, amount=f"{number}.50"))
@@ -485,7 +488,7 @@ def test_fifty_sessions_at_once(client: Client) -> None:
 @pytest.mark.parametrize(
     ("host", "status"), [("bank.example", 200), ("BANK.example", 200), ("other.example", 404), ("", 404)]
 )
-def test_hosts(host: str, status: int) -> None:
+def test_only_the_hosts_of_the_bank_are_answered(host: str, status: int) -> None:
     client = Client(an_engine(real=RealBank(hosts=(BankHost("Bank.Example"), BankHost("second.example")))))
 
     answer = client.get(STATUS, door="proxy", host=host)
@@ -496,7 +499,7 @@ def test_hosts(host: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("door", ["direct", "tls", "process"])
-def test_hosts_are_of_no_matter_to_a_base_url(door: Any) -> None:
+def test_a_base_url_answers_for_any_host(door: Any) -> None:
     assert (
         Client(an_engine(real=RealBank(hosts=(BankHost("bank.example"),))))
         .get(STATUS, door=door, host="127.0.0.1")
@@ -509,7 +512,7 @@ def test_hosts_are_of_no_matter_to_a_base_url(door: Any) -> None:
     ("prefix", "status"),
     [("", 404), ("/psd2/rest", 200), ("/s/ci/psd2/rest", 200), ("/psd2", 404), ("/other", 404)],
 )
-def test_base_path(prefix: str, status: int) -> None:
+def test_a_base_path_is_required(prefix: str, status: int) -> None:
     client = Client(an_engine(base_path="/psd2/rest"))
 
     answer = client.get(prefix + STATUS)
@@ -519,10 +522,10 @@ def test_base_path(prefix: str, status: int) -> None:
         assert "base_path" in answer.json()["sandbox"]["message"]
 
 
-# -- being watched
+# -- listeners
 
 
-def test_whoever_listens_is_told(client: Client) -> None:
+def test_listeners_get_every_exchange(client: Client) -> None:
     entries: list[LogEntry] = []
     client.engine.use(on_exchange=entries.append)
 
@@ -537,7 +540,7 @@ def test_whoever_listens_is_told(client: Client) -> None:
     assert ["/extra" in warning for warning in entries[1].warnings] == [True]
 
 
-def test_the_id_of_a_request_is_told_where_it_is_one(client: Client) -> None:
+def test_the_log_has_a_request_id_only_if_it_is_a_uuid(client: Client) -> None:
     uuid = "99391C7E-ad88-49ec-a2ad-99ddcb1f7721"
     entries: list[LogEntry] = []
     client.engine.use(on_exchange=entries.append)
@@ -548,7 +551,7 @@ def test_the_id_of_a_request_is_told_where_it_is_one(client: Client) -> None:
     assert [entry.request_id for entry in entries] == [uuid, None, None, None, None]
 
 
-def test_an_answer_that_leads_elsewhere_has_no_reason_to_fail(tmp_path: Path) -> None:
+def test_a_redirect_has_no_failure_reason(tmp_path: Path) -> None:
     case = "rules: [{id: mine, match: {path: /mine}, respond: {status: 303, headers: {Location: /there}}}]"
     client = Client(an_engine(layers=cassette(tmp_path, case)))
     entries: list[LogEntry] = []
@@ -559,7 +562,7 @@ def test_an_answer_that_leads_elsewhere_has_no_reason_to_fail(tmp_path: Path) ->
     assert [(entry.status, entry.reason) for entry in entries] == [(303, None)]
 
 
-def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
+def test_the_log_has_the_name_of_the_error(client: Client, tmp_path: Path) -> None:
     case = "rules: [{id: mine, match: {path: /mine}, respond: {error: payment-unknown, values: {name: x}}}]"
     client = Client(an_engine(layers=cassette(tmp_path, case)))
     entries: list[LogEntry] = []
@@ -579,7 +582,9 @@ def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("status", "has_reason"), [(303, False), (399, False), (400, True)])
-def test_an_answer_has_a_reason_from_400_on(cases: Callable[..., Client], status: int, has_reason: bool) -> None:
+def test_answers_have_a_reason_if_the_status_is_400_or_higher(
+    cases: Callable[..., Client], status: int, has_reason: bool
+) -> None:
     client = cases(f"rules: [{{id: mine, match: {{path: /mine}}, respond: {{status: {status}, body: {{}}}}}}]")
     entries: list[LogEntry] = []
     client.engine.use(on_exchange=entries.append)
@@ -589,7 +594,7 @@ def test_an_answer_has_a_reason_from_400_on(cases: Callable[..., Client], status
     assert [entry.reason is not None for entry in entries] == [has_reason]
 
 
-def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
+def test_a_failing_listener_does_not_affect_the_answer(client: Client) -> None:
     def fail(exchange: LogEntry) -> None:
         raise BrokenPipeError
 
@@ -599,7 +604,7 @@ def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["corrupt", "confine"])
-def test_what_fails_while_an_answer_is_finished_is_answered_too(
+def test_an_exception_while_finishing_an_answer_is_answered_too(
     cases: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     failures = [RuntimeError("secret")]
@@ -622,7 +627,7 @@ def test_what_fails_while_an_answer_is_finished_is_answered_too(
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-def test_a_failed_request_whose_reason_cannot_be_shown_keeps_its_answer(
+def test_a_failed_request_keeps_its_answer_if_its_reason_cannot_be_shown(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: Any) -> str:
@@ -632,3 +637,26 @@ def test_a_failed_request_whose_reason_cannot_be_shown_keeps_its_answer(
 
     assert client.get("/v1/consents/nobody").status == 403
     assert "the reason of a failed request cannot be shown" in caplog.text
+
+
+def test_requests_leave_nothing_for_the_garbage_collector() -> None:
+    client = Client(an_engine())
+
+    def walk() -> None:
+        payment = client.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers"))
+        for path in (f"payments/sepa-credit-transfers/{payment.json()['paymentId']}", "payments/unknown", "nowhere"):
+            client.get(f"/v1/{path}")
+        client.get(f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=both", consent=facts.consent())
+
+    walk()
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        walk()
+        gc.collect()
+        assert not [one for one in gc.garbage if type(one).__module__.startswith("xs2a_sandbox")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()

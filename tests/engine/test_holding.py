@@ -1,4 +1,4 @@
-"""Breakpoints at every port: what is held, edited, dropped and let go, and what a real bank gets to see of it."""
+"""Breakpoints at every port: holding, editing, dropping and releasing messages, and the requests that reach a bank."""
 
 import json
 import os
@@ -23,7 +23,9 @@ from tests.support.serving import served
 
 USUAL = ("X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "PSU-IP-Address: 192.0.2.7")
 TO_THE_BANK = tuple(road for road in ROADS if road != "tunnel-tls")
-"""The bank itself speaks no TLS, so that another one is meant by this road."""
+"""The bank does not speak TLS, so this road leads to another host."""
+FIELDS = [(":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", STATUS)]
+FIELDS += [(name.lower(), value) for name, _, value in (line.partition(": ") for line in USUAL)]
 ENGINES = ("auto", "mitmproxy")
 
 
@@ -92,8 +94,8 @@ def control(request: pytest.FixtureRequest) -> Iterator[Control]:
 
 
 @contextmanager
-def asked(way: WayOut, road: str, path: str = STATUS, *headers: str, **options: Any) -> Iterator["Future[bytes]"]:
-    """The answer to a request that may be held."""
+def requested(way: WayOut, road: str, path: str = STATUS, *headers: str, **options: Any) -> Iterator["Future[bytes]"]:
+    """Yield the future answer to a request that may be held."""
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(way.ask, road, path, "", *USUAL, *headers, **options)
 
@@ -102,7 +104,7 @@ def asked(way: WayOut, road: str, path: str = STATUS, *headers: str, **options: 
 @pytest.mark.parametrize("road", ROADS)
 def test_a_response_is_held_and_edited_at_every_port(simulating: WayOut, control: Control, road: str) -> None:
     id = control.add(operation="consent-status", on="response")
-    with asked(simulating, road) as answer:
+    with requested(simulating, road) as answer:
         held = control.release(status=503, headers={"Retry-After": "7", "X-Request-ID": None}, body={"busy": True})
         head, _, body = answer.result(DEADLINE).partition(b"\r\n\r\n")
     assert (held["breakpoint"], held["on"], held["operation"]) == (id, "response", "consent-status")
@@ -113,21 +115,19 @@ def test_a_response_is_held_and_edited_at_every_port(simulating: WayOut, control
     assert b"x-request-id" not in head.lower()
     assert json.loads(body) == {"busy": True}
     (warning,) = control.last()["warnings"]
-    assert (
-        warning
-        == f"edited at {id} ({held['id']}), in the response: status, header Retry-After, header X-Request-ID, body"
-    )
+    edits = "status, header Retry-After, header X-Request-ID, body (was 200)"
+    assert warning == f"edited at {id} ({held['id']}), in the response: {edits}"
     assert control.held() == []
     assert control.ask("GET", "breaks").json()["breaks"][0]["hits"] == 1
 
 
 @pytest.mark.by_turns("road")
 @pytest.mark.parametrize("road", ROADS)
-def test_an_edited_request_is_answered_as_if_it_had_been_sent_so(
+def test_an_edited_request_is_answered_as_if_the_client_had_sent_it(
     simulating: WayOut, control: Control, road: str
 ) -> None:
     control.add(operation="consent-*", method="GET")
-    with asked(simulating, road) as answer:
+    with requested(simulating, road) as answer:
         held = control.release(headers={"X-Request-ID": "no id"})
         assert held["response"] is None
         assert status(answer.result(DEADLINE)) == 400
@@ -136,10 +136,10 @@ def test_an_edited_request_is_answered_as_if_it_had_been_sent_so(
 
 @pytest.mark.by_turns("road")
 @pytest.mark.parametrize("road", ROADS)
-def test_a_dropped_exchange_ends_its_connection(simulating: WayOut, control: Control, road: str) -> None:
+def test_dropping_an_exchange_closes_its_connection(simulating: WayOut, control: Control, road: str) -> None:
     for place in ("request", "response"):
         control.add(on=place)
-        with asked(simulating, road) as answer:
+        with requested(simulating, road) as answer:
             control.release(drop=True)
             assert answer.result(DEADLINE) == b""
         assert "dropped" in control.last()["warnings"][0]
@@ -159,19 +159,37 @@ def test_a_client_that_disconnects_frees_its_hold(recording: WayOut, control: Co
 
 
 @pytest.mark.parametrize("place", ["request", "response"])
-def test_over_http2_it_is_held_too(simulating: WayOut, control: Control, place: str) -> None:
+def test_http_2_requests_are_held_too(simulating: WayOut, control: Control, place: str) -> None:
     control.add(on=place)
-    fields = [(":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", STATUS)]
-    fields += [tuple(line.lower().split(": ", 1)) for line in USUAL]  # type: ignore[misc]
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(simulating.ask_http2, fields)
+        answer = pool.submit(simulating.ask_http2, FIELDS)
         control.release(**{"continue": True})
         assert answer.result(DEADLINE) == 200
 
 
-def test_others_are_answered_meanwhile(simulating: WayOut, control: Control) -> None:
+@pytest.mark.parametrize("place", ["request", "response"])
+def test_a_stream_of_http2_that_is_reset_frees_its_hold(simulating: WayOut, control: Control, place: str) -> None:
+    id = control.add(on=place, next=2)
+    with simulating.over_http2() as http2:
+        for stream in (1, 3):
+            http2.send(stream, FIELDS)
+        wait_until(lambda: len(control.held()) == 2)
+        first, second = control.held()
+        http2.reset(1)
+        wait_until(lambda: len(control.held()) == 1)
+        (left,) = control.held()
+        wait_until(lambda: "the client disconnected" in " ".join(control.last()["warnings"]))
+        assert id in control.last()["warnings"][0]
+        assert control.ask("POST", f"held/{left['id']}", {"continue": True}).status_code == 200
+        assert http2.status(3) == 200
+        http2.send(5, FIELDS)
+        assert http2.status(5) == 200
+    assert left["id"] in (first["id"], second["id"])
+
+
+def test_other_requests_are_answered_while_one_is_held(simulating: WayOut, control: Control) -> None:
     control.add(operation="consent-status", on="response")
-    with asked(simulating, "direct") as answer:
+    with requested(simulating, "direct") as answer:
         control.wait_held()
         assert status(simulating.ask("direct", STATUS, "", *USUAL)) == 200  # the breakpoint is used up
         assert status(simulating.ask("direct", "/v1/accounts", "", *USUAL)) == 400
@@ -182,13 +200,13 @@ def test_others_are_answered_meanwhile(simulating: WayOut, control: Control) -> 
 
 
 @pytest.mark.parametrize("place", ["request", "response"])
-def test_after_its_timeout_it_goes_on_unchanged(simulating: WayOut, control: Control, place: str) -> None:
+def test_a_held_message_continues_unchanged_after_its_timeout(simulating: WayOut, control: Control, place: str) -> None:
     before = simulating.ask("direct", STATUS, "", *USUAL)
     control.add(on=place, timeout="30ms")
     after = simulating.ask("direct", STATUS, "", *USUAL)
     assert without_date(after) == without_date(before)
     assert control.last()["warnings"] == []
-    assert control.last()["milliseconds"] > 20  # timers of a loop may be a little early
+    assert control.last()["milliseconds"] > 20  # timers of an event loop can fire slightly early
     assert control.ask("GET", "breaks").json()["breaks"][0]["hits"] == 1
 
 
@@ -196,18 +214,18 @@ def without_date(answer: bytes) -> list[bytes]:
     return [line for line in answer.split(b"\r\n") if not line.lower().startswith(b"date:")]
 
 
-def test_a_reset_lets_all_go(simulating: WayOut, control: Control) -> None:
+def test_a_reset_releases_all_held_messages(simulating: WayOut, control: Control) -> None:
     control.add()
-    with asked(simulating, "direct") as answer:
+    with requested(simulating, "direct") as answer:
         control.wait_held()
         control.ask("POST", "reset")
         assert status(answer.result(DEADLINE)) == 200
     assert control.ask("GET", "breaks").json() == {"breaks": []}
 
 
-def test_what_cannot_be_edited_stays_held(simulating: WayOut, control: Control) -> None:
+def test_an_invalid_edit_keeps_the_message_held(simulating: WayOut, control: Control) -> None:
     control.add(on="response")
-    with asked(simulating, "direct") as answer:
+    with requested(simulating, "direct") as answer:
         held = control.wait_held()
         for order in ({"status": 204}, {"status": 99}, {"headers": {"Content-Length": "1"}}, {}, {"continue": False}):
             refusal = control.ask("POST", f"held/{held['id']}", order)
@@ -218,20 +236,20 @@ def test_what_cannot_be_edited_stays_held(simulating: WayOut, control: Control) 
     assert control.ask("POST", f"held/{held['id']}", {"continue": True}).json()["error"] == "held-unknown"
 
 
-def test_a_page_of_html_gets_no_part_in_the_console(simulating: WayOut, control: Control) -> None:
+def test_an_html_page_from_an_edit_is_isolated_from_the_console(simulating: WayOut, control: Control) -> None:
     control.add(on="response")
-    with asked(simulating, "direct") as answer:
+    with requested(simulating, "direct") as answer:
         control.release(headers={"Content-Type": "text/html"}, body="<script>alert(1)</script>")
         assert b"Content-Security-Policy: sandbox" in answer.result(DEADLINE)
 
 
 @pytest.mark.by_turns("road")
 @pytest.mark.parametrize("road", TO_THE_BANK)
-def test_the_bank_sees_the_edited_request_alone(recording: WayOut, control: Control, road: str) -> None:
+def test_the_bank_gets_only_the_edited_request(recording: WayOut, control: Control, road: str) -> None:
     control.add()
     body = b'{"amount": 1}'
     headers = ("Content-Type: application/json", "X-Old: 1")
-    with asked(recording, road, "/v1/consents", *headers, method="POST", body=body) as answer:
+    with requested(recording, road, "/v1/consents", *headers, method="POST", body=body) as answer:
         held = control.wait_held()
         assert recording.bank.seen == []
         assert held["request"]["body"] == {"amount": 1}
@@ -248,16 +266,16 @@ def test_the_bank_sees_the_edited_request_alone(recording: WayOut, control: Cont
 def test_a_dropped_request_never_reaches_the_bank(recording: WayOut, control: Control) -> None:
     control.add()
     connections = recording.bank.connections
-    with asked(recording, "direct") as answer:
+    with requested(recording, "direct") as answer:
         control.release(drop=True)
         assert answer.result(DEADLINE) == b""
     assert (recording.bank.seen, recording.bank.connections) == ([], connections)
 
 
 @pytest.mark.parametrize("name", ["Host", "host", "Transfer-Encoding", "Connection", "X-Sandbox-Session", "a b"])
-def test_no_edit_leads_a_request_elsewhere(recording: WayOut, control: Control, name: str) -> None:
+def test_an_edit_cannot_redirect_a_request_to_another_host(recording: WayOut, control: Control, name: str) -> None:
     control.add()
-    with asked(recording, "direct") as answer:
+    with requested(recording, "direct") as answer:
         held = control.wait_held()
         refusal = control.ask("POST", f"held/{held['id']}", {"headers": {name: "elsewhere.example"}})
         assert (refusal.status_code, refusal.json()["error"]) == (400, "body-invalid")
@@ -268,8 +286,8 @@ def test_no_edit_leads_a_request_elsewhere(recording: WayOut, control: Control, 
 
 @pytest.mark.by_turns("road")
 @pytest.mark.parametrize("road", ["direct", *PROXIED])
-def test_no_edit_opens_the_way_to_the_bank(recording: WayOut, control: Control, road: str) -> None:
-    """What may not go to a bank as the app has sent it may not go there with edits either."""
+def test_an_edit_cannot_allow_a_forbidden_request(recording: WayOut, control: Control, road: str) -> None:
+    """A request that may not go to a bank in its original form may not go there with edits either."""
     refused = {
         "another site's": (STATUS, ("Origin: https://elsewhere.example",), {}, {"headers": {"Origin": None}}),
         "two requests": (STATUS, (), {"body": b"GET / HTTP/1.1"}, {"body": None}),
@@ -278,7 +296,7 @@ def test_no_edit_opens_the_way_to_the_bank(recording: WayOut, control: Control, 
     for what, (path, headers, options, edits) in refused.items():
         control.add()
         connections = recording.bank.connections
-        with asked(recording, road, path, *headers, **options) as answer:
+        with requested(recording, road, path, *headers, **options) as answer:
             wait_until(lambda: bool(control.held()) or answer.done())
             if control.held():
                 control.release(**edits)
@@ -289,14 +307,14 @@ def test_no_edit_opens_the_way_to_the_bank(recording: WayOut, control: Control, 
         control.ask("DELETE", "breaks")
 
 
-def test_pages_and_control_are_never_held(simulating: WayOut, control: Control) -> None:
+def test_pages_and_control_requests_are_never_held(simulating: WayOut, control: Control) -> None:
     control.add(next=100)
     assert control.ask("GET", "state/consents").status_code == 200
     assert status(simulating.ask("direct", "/_sandbox/health")) == 200
     assert control.held() == []
 
 
-def test_a_session_without_breakpoints_is_looked_at_once(simulating: WayOut, control: Control) -> None:
+def test_a_session_without_breakpoints_is_idle(simulating: WayOut, control: Control) -> None:
     holds = simulating.engine.parts.holds
     simulating.ask("direct", "/s/plain" + STATUS, "", *USUAL)
     assert holds.is_idle("plain")
@@ -304,19 +322,19 @@ def test_a_session_without_breakpoints_is_looked_at_once(simulating: WayOut, con
     assert not holds.is_idle("plain")
 
 
-def test_a_stop_lets_all_go(tmp_path: Path) -> None:
+def test_stopping_the_engine_releases_all_held_messages(tmp_path: Path) -> None:
     with way_out("simulate", tmp_path) as way:
         control = Control(f"http://127.0.0.1:{way.direct.port}")
         control.add(on="response", next=2)
-        with asked(way, "direct") as answer:
+        with requested(way, "direct") as answer:
             control.wait_held()
             way.loop.loop.call_soon_threadsafe(way.engine.let_go)
             assert status(answer.result(DEADLINE)) == 200
         assert status(way.ask("direct", STATUS, "", *USUAL)) == 200
-        assert "the sandbox stops" in control.last()["warnings"][0]
+        assert "the sandbox is stopping" in control.last()["warnings"][0]
 
 
-def test_what_any_worker_holds_is_listed_and_released_by_all(tmp_path: Path) -> None:
+def test_messages_held_by_any_worker_are_listed_and_released_by_all(tmp_path: Path) -> None:
     with served(tmp_path, "--workers", "2", "--state", f"sqlite:{tmp_path / 'state.db'}") as serving:
         control = Control(serving.direct, serving.token)
         port = int(serving.direct.rpartition(":")[2])
@@ -339,7 +357,7 @@ def test_what_any_worker_holds_is_listed_and_released_by_all(tmp_path: Path) -> 
         assert control.ask("GET", "breaks").json()["breaks"][0]["hits"] == 2
 
 
-def test_a_sandbox_that_stops_answers_what_it_holds(tmp_path: Path) -> None:
+def test_a_stopping_sandbox_answers_held_requests(tmp_path: Path) -> None:
     with served(tmp_path) as serving:
         control = Control(serving.direct, serving.token)
         control.add(on="response")

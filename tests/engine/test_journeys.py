@@ -1,4 +1,4 @@
-"""Journeys of one sandbox: kept apart, compared in turn, and what is learned of them is handed on."""
+"""Journeys of one sandbox: they are separate, compared in turn, and share their lessons."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from xs2a_sandbox.http import Response
 BANK, OURS = "https://bank.example", "http://127.0.0.1:8081"
 
 
-def test_what_only_one_side_has_changed_is_not_compared_any_more() -> None:
+def test_a_resource_changed_on_one_side_is_no_longer_compared() -> None:
     lessons: list[Lesson] = []
     journey = Journey((BANK, "a"), OURS, lessons.append)
     journey.counterparts.learn("their-consent", "our-consent")
@@ -24,7 +24,7 @@ def test_what_only_one_side_has_changed_is_not_compared_any_more() -> None:
     assert lessons[1:] == [{"only": "our-consent", "at": "sandbox"}]
 
 
-def test_comparisons_of_a_journey_come_in_the_order_of_their_places() -> None:
+def test_comparisons_of_a_journey_run_in_the_order_of_their_places() -> None:
     async def main() -> list[int]:
         ours, journey, done = Journeys(), Journey((BANK, "a"), OURS), []
         places = [await ours.queue(journey) for _ in range(5)]
@@ -44,7 +44,7 @@ def test_comparisons_of_a_journey_come_in_the_order_of_their_places() -> None:
     assert asyncio.run(main()) == [0, 1, 2, 3, 4]
 
 
-def test_the_oldest_journey_is_forgotten(monkeypatch) -> None:
+def test_the_oldest_journey_is_dropped(monkeypatch) -> None:
     monkeypatch.setattr(journeys, "_MOST", 2)
     ours = Journeys()
     first, second = (ours._journey((BANK, name), OURS) for name in ("a", "b"))

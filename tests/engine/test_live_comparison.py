@@ -1,4 +1,4 @@
-"""A sandbox in mode compare, with real doors, beside a bank that is another sandbox behind one."""
+"""A sandbox in mode compare, with real doors, whose bank is another sandbox behind a door."""
 
 import asyncio
 import json
@@ -30,6 +30,7 @@ from xs2a_sandbox.engine.destinations import live_comparison
 from xs2a_sandbox.engine.destinations.live_comparison import UNDER_WAY
 from xs2a_sandbox.features.compare.run_comparison import RunComparison
 from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.journal.search import count_values, fits, parse
 
 Ask = Callable[[Request], Awaitable[Response]]
 DOORS = ("direct", "proxy")
@@ -49,7 +50,7 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Sandbox:
-    """Its two doors, and the lines that it has printed."""
+    """Two doors of a sandbox, and the lines that it has printed."""
 
     engine: Engine
     direct: DirectDoor
@@ -62,7 +63,7 @@ class Sandbox:
     def asker(self, client: httpx.AsyncClient) -> Ask:
         async def ask(request: Request) -> Response:
             headers = [pair for pair in request.headers if request.body or pair[0] != "Content-Type"]
-            # An absolute link is followed as it is.
+            # An absolute link is followed unchanged.
             url = request.target if "://" in request.target else self.url(client) + request.target
             received = await client.request(request.method, url, headers=headers, content=request.body)
             return Response(received.status_code, tuple(received.headers.items()), received.content)
@@ -73,12 +74,12 @@ class Sandbox:
         return "https://bank.example" if client.trust_env else f"http://127.0.0.1:{self.direct.port}"
 
     def does(self, work: Callable[[Ask], Awaitable[Any]], door: str = "direct") -> Any:
-        """What an app does, at that door."""
+        """Run an app at this door."""
 
         async def main() -> Any:
             proxy = f"http://127.0.0.1:{self.proxy.proxy_port}" if door == "proxy" else None
             context = trusting(self.confdir / "mitmproxy-ca-cert.pem")
-            # `trust_env` without anything in the environment changes nothing, and tells the two apart.
+            # `trust_env` has no effect without environment variables, and distinguishes the two clients.
             options: Any = {"proxy": proxy, "verify": context, "timeout": DEADLINE, "trust_env": door == "proxy"}
             async with httpx.AsyncClient(**options) as client:
                 return await work(self.asker(client))
@@ -92,7 +93,7 @@ class Sandbox:
         return self.does(lambda ask: ask(step(method, target, body).request), door)  # type: ignore[no-any-return]
 
     def ends(self) -> list[str]:
-        """Every line, once the last comparison is done."""
+        """Return all lines when the last comparison has finished."""
         assert self.engine.parts.comparing
         self.loop.run(self.engine.parts.comparing.close())
         return [*self.lines, *self.run.end()]
@@ -128,7 +129,7 @@ def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
 
 @contextmanager
 def a_bank(change: Callable[[Request, Response], Response] = lambda request, response: response) -> Iterator[Any]:
-    """Another sandbox, which calls everything otherwise, at a URL; what it says goes through `change`."""
+    """Yield another sandbox with other names and ids, at a URL. Its answers go through `change`."""
     bank = Renamed(an_engine(), "b")
 
     async def answer(request: Request) -> Response:
@@ -160,7 +161,7 @@ def in_dollars(request: Request, response: Response) -> Response:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("source", ["sandbox", "bank"])
-def test_a_journey_whose_identifiers_differ_shows_no_difference(source: str, door: str, confdir: Path) -> None:
+def test_a_journey_with_different_identifiers_has_no_differences(source: str, door: str, confdir: Path) -> None:
     with a_bank() as bank, comparing(bank.url, confdir, answer_from=source, allow_writes=True) as sandbox:
         done = sandbox.does(journey, door)
         last = sandbox.ends()
@@ -175,7 +176,7 @@ def test_a_journey_whose_identifiers_differ_shows_no_difference(source: str, doo
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("source", ["sandbox", "bank"])
-def test_what_differs_is_told_at_once_and_redacted(source: str, door: str, confdir: Path) -> None:
+def test_a_difference_is_reported_at_once_and_redacted(source: str, door: str, confdir: Path) -> None:
     with a_bank(in_dollars) as bank, comparing(bank.url, confdir, answer_from=source) as sandbox:
         answer = sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT), door=door)
         wait_until(lambda: bool(sandbox.lines))
@@ -188,13 +189,26 @@ def test_what_differs_is_told_at_once_and_redacted(source: str, door: str, confd
 
 
 @pytest.mark.parametrize("source", ["sandbox", "bank"])
-def test_the_sandbox_keeps_step_with_a_bank_whose_payment_user_decides_there(source: str, confdir: Path) -> None:
+def test_the_journal_finds_differences(source: str, confdir: Path) -> None:
+    with a_bank(in_dollars) as bank, comparing(bank.url, confdir, answer_from=source) as sandbox:
+        sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
+        sandbox.gets(f"/v1/consents/{CONSENT}/status")
+        journal = sandbox.engine.parts.journal
+        wait_until(lambda: [entry.verdict for entry in journal] == ["differs", "same"])
+        different = [kept for kept in journal.kept_after(0) if fits(parse("is:different"), kept)]
+
+    assert [kept.target for kept in different] == ["/v1/accounts"]
+    assert count_values(different)["is"] == {"different": 1}
+
+
+@pytest.mark.parametrize("source", ["sandbox", "bank"])
+def test_the_sandbox_follows_a_payment_user_who_decides_at_the_bank(source: str, confdir: Path) -> None:
     with a_bank() as bank, comparing(bank.url, confdir, answer_from=source, allow_writes=True) as sandbox:
         decides = "at the bank the payment user decides at "
         decided: list[str] = []
 
         async def decide(link: str) -> None:
-            if source == "sandbox":  # whose link leads to a page of its own
+            if source == "sandbox":  # the link of the sandbox opens its own page
                 links = lambda: [line.removeprefix(decides) for line in sandbox.lines if line.startswith(decides)]  # noqa: E731
                 await asyncio.to_thread(wait_until, lambda: len(links()) > len(decided))
                 link = links()[-1]
@@ -214,7 +228,7 @@ def test_the_sandbox_keeps_step_with_a_bank_whose_payment_user_decides_there(sou
     assert any(line.startswith("  moved ") for line in last)
 
 
-def test_the_bank_is_spared_writes_and_what_follows_from_them(confdir: Path) -> None:
+def test_writes_and_requests_that_depend_on_them_are_not_sent_to_the_bank(confdir: Path) -> None:
     with a_bank() as bank, comparing(bank.url, confdir) as sandbox:
         made = json.loads(sandbox.sends("POST", "/v1/consents", CONSENTS).body)
         own = sandbox.gets(f"/v1/consents/{made['consentId']}")
@@ -227,12 +241,12 @@ def test_the_bank_is_spared_writes_and_what_follows_from_them(confdir: Path) -> 
     assert lines[0].startswith("not compared: ")
     assert "1 same, 0 differ" in lines[1]
     assert lines[2:] == [
-        "  skipped 2: about what only one side has",
+        "  skipped 2: about a resource that only one side has",
         "  skipped 1: a write, and --allow-writes was not given",
     ]
 
 
-def test_the_sandbox_answers_the_writes_that_the_bank_is_spared(confdir: Path) -> None:
+def test_the_sandbox_answers_writes_that_are_not_sent_to_the_bank(confdir: Path) -> None:
     with a_bank() as bank, comparing(bank.url, confdir, answer_from="bank") as sandbox:
         made = sandbox.sends("POST", "/v1/consents", CONSENTS)
         consent = json.loads(made.body)["consentId"]
@@ -248,7 +262,7 @@ def test_the_sandbox_answers_the_writes_that_the_bank_is_spared(confdir: Path) -
 
 
 @pytest.mark.parametrize("source", ["sandbox", "bank"])
-def test_an_app_gets_its_answer_from_a_sandbox_whose_bank_is_down(source: str, confdir: Path) -> None:
+def test_an_app_gets_answers_from_the_sandbox_while_the_bank_is_down(source: str, confdir: Path) -> None:
     with FarBank() as bank:
         url = bank.url
     with comparing(url, confdir, answer_from=source) as sandbox:
@@ -262,7 +276,7 @@ def test_an_app_gets_its_answer_from_a_sandbox_whose_bank_is_down(source: str, c
     assert "3 not answered" in lines[1]
 
 
-def test_a_comparison_that_cannot_begin_costs_the_app_nothing(
+def test_a_comparison_that_fails_to_start_does_not_affect_the_app(
     confdir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: Any) -> None:
@@ -274,14 +288,14 @@ def test_a_comparison_that_cannot_begin_costs_the_app_nothing(
     assert "the exchange could not be compared" in caplog.text
 
 
-def test_a_write_whose_answer_is_lost_is_not_answered_by_the_sandbox(confdir: Path) -> None:
+def test_a_write_with_a_lost_answer_is_not_answered_by_the_sandbox(confdir: Path) -> None:
     with FarBank() as bank:
         url = bank.url
     with comparing(url, confdir, answer_from="bank", allow_writes=True) as sandbox:
         assert sandbox.sends("POST", "/v1/consents", CONSENTS).status == 502
 
 
-def test_a_slow_bank_slows_nobody_and_is_not_flooded(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_bank_delays_no_answer_and_is_not_flooded(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_comparison, "GRACE", 0.01)
     with FarBank(hang()) as bank, comparing(bank.url, confdir) as sandbox:
         began = monotonic()
@@ -295,12 +309,14 @@ def test_a_slow_bank_slows_nobody_and_is_not_flooded(confdir: Path, monkeypatch:
         lines = sandbox.ends()
 
     assert len(bank.seen) == 1
-    assert lines[0] == "not compared: account-list: 20 others were under way (said once, counted at the end)"
-    assert f"  skipped {UNDER_WAY}: still under way at the end" in lines
-    assert "  skipped 3: 20 others were under way" in lines
+    assert (
+        lines[0] == "not compared: account-list: 20 other comparisons were running (reported once, counted at the end)"
+    )
+    assert f"  skipped {UNDER_WAY}: not finished at the end" in lines
+    assert "  skipped 3: 20 other comparisons were running" in lines
 
 
-def test_writes_wait_where_reads_are_left_out(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_wait_for_a_slow_bank_but_reads_are_skipped(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_comparison, "GRACE", 0.01)
     with FarBank(hang()) as bank, comparing(bank.url, confdir, allow_writes=True) as sandbox:
 
@@ -314,8 +330,8 @@ def test_writes_wait_where_reads_are_left_out(confdir: Path, monkeypatch: pytest
         sandbox.does(many)
         lines = sandbox.ends()
 
-    assert "  skipped 2: 20 others were under way" in lines
-    assert f"  skipped {UNDER_WAY + 2}: still under way at the end" in lines
+    assert "  skipped 2: 20 other comparisons were running" in lines
+    assert f"  skipped {UNDER_WAY + 2}: not finished at the end" in lines
 
 
 def test_only_the_paths_in_mode_compare_are_compared(confdir: Path) -> None:
@@ -330,7 +346,7 @@ def test_only_the_paths_in_mode_compare_are_compared(confdir: Path) -> None:
     assert set(requests_at(bank)) == {"GET /v1/accounts"}
 
 
-def test_sessions_are_journeys_of_their_own(confdir: Path) -> None:
+def test_each_session_is_a_separate_journey(confdir: Path) -> None:
     with a_bank() as bank, comparing(bank.url, confdir, allow_writes=True) as sandbox:
         for session in ("a", "b"):
             made = sandbox.sends("POST", f"/s/{session}/v1/consents", CONSENTS)
@@ -341,7 +357,7 @@ def test_sessions_are_journeys_of_their_own(confdir: Path) -> None:
     assert "POST /v1/consents" in requests_at(bank)
 
 
-def test_ignore_rules_noise_and_report_files(confdir: Path, tmp_path: Path) -> None:
+def test_ignore_rules_noise_and_report_files_work_together(confdir: Path, tmp_path: Path) -> None:
     rules = tmp_path / "ignore.yaml"
     rules.write_text("ignore: 1\nrules: [{path: /accounts/*/currency, why: dollars}, {path: /x, why: nothing}]\n")
     files = tuple(tmp_path / f"report.{kind}" for kind in ("json", "html", "xml"))
@@ -370,7 +386,7 @@ def test_ignore_rules_noise_and_report_files(confdir: Path, tmp_path: Path) -> N
     assert all(file.stat().st_size for file in files)
 
 
-def test_comparing_holds_up_no_answer(confdir: Path) -> None:
+def test_a_comparison_does_not_delay_answers(confdir: Path) -> None:
     done = threading.Event()
     with a_bank(in_dollars) as bank, comparing(bank.url, confdir) as sandbox:
         assert sandbox.engine.parts.comparing
@@ -384,7 +400,7 @@ def test_comparing_holds_up_no_answer(confdir: Path) -> None:
         report.show = show  # type: ignore[method-assign]
         sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
         assert begun.wait(DEADLINE)
-        # Within the client's patience, while a comparison is at work.
+        # The request ends within the client's timeout while a comparison is running.
         assert sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT)).status == 200
         done.set()
         assert "0 same, 2 differ" in sandbox.ends()[-1]

@@ -1,4 +1,4 @@
-"""Mode compare with a redacted recording that answers the app: the bank gets what stands behind its pseudonyms."""
+"""Mode compare with a redacted recording that answers the app: the bank gets the real values of its pseudonyms."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ IBAN = "AT459880000010204711"
 
 
 def settings(tmp_path: Path, bank: FarBank) -> Settings:
-    """For a sandbox that answers from the recording of an account, and of its list."""
+    """Return settings for a sandbox that answers from a recording of an account list and an account."""
     json_type = [("Content-Type", "application/json")]
     listed, one = {"accounts": [{"iban": IBAN, "ownerName": "Anna Grünwald"}]}, {"iban": IBAN, "balance": "1.00"}
     entries = [taped(path, body, bank=bank.url, answer_headers=json_type) for path, body in (
@@ -38,9 +38,7 @@ def settings(tmp_path: Path, bank: FarBank) -> Settings:
     )
 
 
-def test_the_bank_is_asked_with_real_values_and_nothing_differs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bank_gets_real_values_and_nothing_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     listed = json.dumps({"accounts": [{"iban": IBAN, "ownerName": "Anna Grünwald"}]}).encode()
     account = json.dumps({"iban": IBAN, "balance": "1.00"}).encode()
@@ -73,11 +71,11 @@ def test_the_bank_is_asked_with_real_values_and_nothing_differs(
         )
 
 
-def test_without_the_vault_it_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_vault_the_sandbox_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with FarBank() as bank:
         configured = settings(tmp_path, bank)
         (tmp_path / "conf" / vault.FILE).unlink()
-        with pytest.raises(ConfigError, match=r"there is no vault .* so nothing was sent"):
+        with pytest.raises(ConfigError, match="its real values are not in a vault"):
             build(configured)
         assert bank.connections == 0

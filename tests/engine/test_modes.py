@@ -1,4 +1,4 @@
-"""One function for each mode; and what is explained of a request is what its mode does."""
+"""One function for each mode; the explanation of a request matches the behaviour of its mode."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,7 +59,7 @@ def sent(path: str, method: str = "GET", headers: Mapping[str, str] | None = Non
         ("compare", "/v1/unknown", "sandbox", None),
     ],
 )
-def test_who_answers(here: Path, mode: str, path: str, by: str, rule: str | None) -> None:
+def test_each_mode_decides_who_answers(here: Path, mode: str, path: str, by: str, rule: str | None) -> None:
     with FarBank(THEIRS) as bank:
         engine = in_mode(here, bank, mode, **RECORDED.get(mode, {}))
         explanation = engine.explain(sent(path))
@@ -90,7 +90,7 @@ def test_who_answers(here: Path, mode: str, path: str, by: str, rule: str | None
     ],
     ids=["another site", "the bank's host", "another host", "too long"],
 )
-def test_what_is_refused_on_the_way_out_is_explained(here: Path, mode: str, path: str, request_: Any) -> None:
+def test_a_request_that_may_not_leave_is_explained(here: Path, mode: str, path: str, request_: Any) -> None:
     with FarBank(THEIRS) as bank:
         engine = in_mode(here, bank, mode, **RECORDED.get(mode, {}))
         explanation = engine.explain(request_(path))
@@ -102,7 +102,7 @@ def test_what_is_refused_on_the_way_out_is_explained(here: Path, mode: str, path
         assert explanation.reply.status == answer.status
 
 
-def test_where_the_bank_answers_in_compare_its_answer_is_not_foretold(here: Path) -> None:
+def test_an_answer_of_the_bank_in_mode_compare_is_not_predicted(here: Path) -> None:
     with FarBank(THEIRS) as bank:
         engine = in_mode(here, bank, "compare", answer_from="bank")
         explanation = engine.explain(sent("/v1/ours"))
@@ -112,7 +112,7 @@ def test_where_the_bank_answers_in_compare_its_answer_is_not_foretold(here: Path
     assert "is asked (mode compare)" in explanation.message
 
 
-def test_a_request_at_the_proxy_for_nobody_is_explained_as_it_is_answered(here: Path) -> None:
+def test_a_proxy_request_for_an_unknown_host_is_explained(here: Path) -> None:
     with FarBank(THEIRS) as bank:
         engine = configured(here, bank, bank={"mode": "record"}, banks_only=True, mode="record")
         request = sent("/v1/nowhere", host="analytics.example")

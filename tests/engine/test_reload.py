@@ -1,4 +1,4 @@
-"""Files that are edited while a sandbox runs, as an app sees it: over real sockets, from real files."""
+"""Editing files while a sandbox runs, as an app sees it: real sockets and real files."""
 
 import asyncio
 import os
@@ -43,8 +43,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def says(file: Path, word: str, more: str = "") -> None:
-    """As editors save: written beside, then renamed."""
+def save_rule(file: Path, word: str, more: str = "") -> None:
+    """Save a file as editors do: write a new file next to it, then rename it."""
     beside = file.with_name(f".{file.name}.swp")
     beside.write_text(rule(word, more))
     os.replace(beside, file)
@@ -55,7 +55,7 @@ def rule(word: str, more: str = "") -> str:
 
 
 class Running:
-    """`serve` in a thread; `lines` are what it tells its user."""
+    """`serve` in a thread; `lines` is its output."""
 
     def __init__(self, confdir: Path) -> None:
         self.confdir = confdir
@@ -75,10 +75,10 @@ class Running:
         port = httpx.URL(self.addresses[0].direct).port
         return Client.of(settings.Settings(port=port or 0, confdir=self.confdir))
 
-    def comes_to_say(self, word: str) -> None:
+    def wait_for_text(self, word: str) -> None:
         wait_until(lambda: self.get().text == word)
 
-    def comes_to(self, happened: Callable[[], bool]) -> None:
+    def wait_for(self, happened: Callable[[], bool]) -> None:
         wait_until(happened)
 
 
@@ -119,7 +119,9 @@ def running(confdir: Path, *, ready: Callable[[], None] = lambda: None, **flags:
             serving.result(START)
 
 
-@pytest.mark.parametrize("save", [says, lambda file, word: file.write_text(rule(word))], ids=["renamed", "written"])
+@pytest.mark.parametrize(
+    "save", [save_rule, lambda file, word: file.write_text(rule(word))], ids=["renamed", "written"]
+)
 def test_a_cassette_takes_effect_when_it_is_saved(confdir: Path, here: Path, save: Callable[[Path, str], None]) -> None:
     save(here / "mine/greeting.yaml", "servus")
     with running(confdir, cassettes=["mine"]) as sandbox:
@@ -127,70 +129,70 @@ def test_a_cassette_takes_effect_when_it_is_saved(confdir: Path, here: Path, sav
         before = sandbox.status()
 
         save(here / "mine/greeting.yaml", "baba")
-        sandbox.comes_to_say("baba")
+        sandbox.wait_for_text("baba")
 
         assert sandbox.lines[-1].startswith("loaded again: ")
         assert sandbox.status()["loaded"] > before["loaded"]
         assert sandbox.status()["problems"] == []
 
 
-def test_files_come_and_go(confdir: Path, here: Path) -> None:
+def test_added_and_removed_files_take_effect(confdir: Path, here: Path) -> None:
     with running(confdir, cassettes=["mine"]) as sandbox:
         assert sandbox.get().status_code == 404
         (here / "mine/deep").mkdir()
-        says(here / "mine/deep/greeting.yaml", "servus")
-        sandbox.comes_to_say("servus")
+        save_rule(here / "mine/deep/greeting.yaml", "servus")
+        sandbox.wait_for_text("servus")
         (here / "mine/deep/greeting.yaml").unlink()
-        sandbox.comes_to(lambda: sandbox.get().status_code == 404)
+        sandbox.wait_for(lambda: sandbox.get().status_code == 404)
 
 
-def test_what_is_saved_while_it_starts_is_not_missed(confdir: Path, here: Path) -> None:
-    says(here / "mine/greeting.yaml", "servus")
-    with running(confdir, cassettes=["mine"], ready=lambda: says(here / "mine/greeting.yaml", "baba")) as sandbox:
-        sandbox.comes_to_say("baba")
+def test_a_file_saved_during_the_start_is_loaded(confdir: Path, here: Path) -> None:
+    save_rule(here / "mine/greeting.yaml", "servus")
+    with running(confdir, cassettes=["mine"], ready=lambda: save_rule(here / "mine/greeting.yaml", "baba")) as sandbox:
+        sandbox.wait_for_text("baba")
 
 
-def test_ones_first_own_case(confdir: Path, here: Path) -> None:
+def test_the_first_own_case_is_loaded(confdir: Path, here: Path) -> None:
     with running(confdir) as sandbox:
         assert sandbox.get().status_code == 404
         (here / "cassettes/cases").mkdir(parents=True)
-        says(here / "cassettes/cases/greeting.yaml", "servus")
-        sandbox.comes_to_say("servus")
+        save_rule(here / "cassettes/cases/greeting.yaml", "servus")
+        sandbox.wait_for_text("servus")
 
 
-def test_a_mistake_keeps_the_last_good_set_until_it_is_mended(confdir: Path, here: Path) -> None:
+def test_a_mistake_keeps_the_last_good_cassettes_until_it_is_fixed(confdir: Path, here: Path) -> None:
     file = here / "mine/greeting.yaml"
-    says(file, "servus")
+    save_rule(file, "servus")
     with running(confdir, cassettes=["mine"]) as sandbox:
-        says(file, "baba", ", statsu: 200")
-        sandbox.comes_to(lambda: bool(sandbox.status()["problems"]))
+        save_rule(file, "baba", ", statsu: 200")
+        sandbox.wait_for(lambda: bool(sandbox.status()["problems"]))
 
         problem, *shown = sandbox.status()["problems"]
         assert "statsu: 200" in shown[0]
         assert "greeting.yaml:3:" in problem
         assert "statsu" in problem
         assert problem in sandbox.lines[-1]
-        assert sandbox.lines[-1].endswith("kept what was loaded before; fix this and save")
+        assert sandbox.lines[-1].endswith("the files that were loaded before stay in use; fix this and save")
         assert sandbox.get().text == "servus"
 
-        says(file, "baba")
-        sandbox.comes_to_say("baba")
+        save_rule(file, "baba")
+        sandbox.wait_for_text("baba")
         assert sandbox.status()["problems"] == []
         assert len(sandbox.lines) == 2
 
 
-def test_a_file_that_is_no_yaml_for_a_moment(confdir: Path, here: Path) -> None:
+def test_a_temporarily_invalid_yaml_file_keeps_the_last_good_cassettes(confdir: Path, here: Path) -> None:
     file = here / "mine/greeting.yaml"
-    says(file, "servus")
+    save_rule(file, "servus")
     with running(confdir, cassettes=["mine"]) as sandbox:
         file.write_bytes(b"\xff\xfe cassette: [")
-        sandbox.comes_to(lambda: bool(sandbox.status()["problems"]))
+        sandbox.wait_for(lambda: bool(sandbox.status()["problems"]))
         assert sandbox.get().text == "servus"
-        says(file, "baba")
-        sandbox.comes_to_say("baba")
+        save_rule(file, "baba")
+        sandbox.wait_for_text("baba")
 
 
-def test_test_data(confdir: Path, here: Path) -> None:
+def test_edited_test_data_are_loaded(confdir: Path, here: Path) -> None:
     data = here / "data.yaml"
     psu = "testdata: 2\npsus:\n  greta: {name: NAME, password: zugspitze, otp: '111111', methods: []}\n"
     data.write_text(psu.replace("NAME", "Greta Moser"))
@@ -201,71 +203,71 @@ def test_test_data(confdir: Path, here: Path) -> None:
 
         assert name() == "Greta Moser"
         data.write_text(psu.replace("NAME", "Greta Huber"))
-        sandbox.comes_to(lambda: name() == "Greta Huber")
+        sandbox.wait_for(lambda: name() == "Greta Huber")
         data.write_text(psu.replace("NAME", "[NAME]"))
-        sandbox.comes_to(lambda: bool(sandbox.status()["problems"]))
+        sandbox.wait_for(lambda: bool(sandbox.status()["problems"]))
         assert "data.yaml:3:" in sandbox.status()["problems"][0]
         assert name() == "Greta Huber"
 
 
-def test_what_the_sandbox_has_been_told_stays(confdir: Path, here: Path) -> None:
-    says(here / "mine/greeting.yaml", "servus")
+def test_a_reload_keeps_the_state(confdir: Path, here: Path) -> None:
+    save_rule(here / "mine/greeting.yaml", "servus")
     with running(confdir, cassettes=["mine"]) as sandbox:
         sandbox.client.ask("PUT", ("state", "notes", "n1"), {"kept": True})
-        says(here / "mine/greeting.yaml", "baba")
-        sandbox.comes_to_say("baba")
+        save_rule(here / "mine/greeting.yaml", "baba")
+        sandbox.wait_for_text("baba")
         assert sandbox.client.get("state", "notes", "n1") == {"kept": True}
 
 
-def test_settings(confdir: Path, here: Path) -> None:
+def test_edited_settings_take_effect(confdir: Path, here: Path) -> None:
     file = here / "xs2a-sandbox.yaml"
     with running(confdir) as sandbox:
-        says(here / "mine/greeting.yaml", "servus")
+        save_rule(here / "mine/greeting.yaml", "servus")
         assert sandbox.get().status_code == 404
         file.write_text("cassettes: [mine]\n")
-        sandbox.comes_to_say("servus")
-        says(here / "mine/greeting.yaml", "baba")
-        sandbox.comes_to_say("baba")
+        sandbox.wait_for_text("servus")
+        save_rule(here / "mine/greeting.yaml", "baba")
+        sandbox.wait_for_text("baba")
         file.write_text("cassettes: []\n")
-        sandbox.comes_to(lambda: sandbox.get().status_code == 404)
+        sandbox.wait_for(lambda: sandbox.get().status_code == 404)
 
 
-def test_settings_that_are_wrong_change_nothing(confdir: Path, here: Path) -> None:
-    says(here / "mine/greeting.yaml", "servus")
+def test_wrong_settings_change_nothing(confdir: Path, here: Path) -> None:
+    save_rule(here / "mine/greeting.yaml", "servus")
     file = here / "xs2a-sandbox.yaml"
     file.write_text("cassettes: [mine]\n")
     with running(confdir) as sandbox:
         file.write_text("casettes: [mine]\n")
-        sandbox.comes_to(lambda: bool(sandbox.status()["problems"]))
+        sandbox.wait_for(lambda: bool(sandbox.status()["problems"]))
         assert "casettes" in sandbox.status()["problems"][0]
         assert sandbox.get().text == "servus"
         file.write_text("cassettes: [mine]\nshift_dates: true\n")
-        sandbox.comes_to(lambda: not sandbox.status()["problems"])
+        sandbox.wait_for(lambda: not sandbox.status()["problems"])
 
 
-def test_a_mistake_where_new_settings_lead_to_can_be_mended(confdir: Path, here: Path) -> None:
-    says(here / "mine/greeting.yaml", "servus", ", statsu: 200")
+def test_a_mistake_in_files_of_new_settings_can_be_fixed(confdir: Path, here: Path) -> None:
+    save_rule(here / "mine/greeting.yaml", "servus", ", statsu: 200")
     with running(confdir) as sandbox:
         (here / "xs2a-sandbox.yaml").write_text("cassettes: [mine]\n")
-        sandbox.comes_to(lambda: bool(sandbox.status()["problems"]))
-        says(here / "mine/greeting.yaml", "servus")
-        sandbox.comes_to_say("servus")
+        sandbox.wait_for(lambda: bool(sandbox.status()["problems"]))
+        save_rule(here / "mine/greeting.yaml", "servus")
+        sandbox.wait_for_text("servus")
         assert sandbox.status()["problems"] == []
         assert len(sandbox.lines) == 2
 
 
-def test_a_setting_that_has_to_wait_says_so_once(confdir: Path, here: Path) -> None:
-    says(here / "mine/greeting.yaml", "servus")
+def test_a_setting_that_needs_a_restart_is_reported_once(confdir: Path, here: Path) -> None:
+    save_rule(here / "mine/greeting.yaml", "servus")
     with running(confdir, cassettes=["mine"]) as sandbox:
         (here / "xs2a-sandbox.yaml").write_text("static_data: true\n")
-        sandbox.comes_to(lambda: len(sandbox.lines) == 2)
-        assert sandbox.lines[0] == "xs2a-sandbox.yaml: static_data will take effect at the next start"
-        says(here / "mine/greeting.yaml", "baba")
-        sandbox.comes_to_say("baba")
-        assert len([text for text in sandbox.lines if "next start" in text]) == 1
+        sandbox.wait_for(lambda: len(sandbox.lines) == 2)
+        assert sandbox.lines[0] == "xs2a-sandbox.yaml: static_data will take effect at the next restart"
+        save_rule(here / "mine/greeting.yaml", "baba")
+        sandbox.wait_for_text("baba")
+        assert len([text for text in sandbox.lines if "next restart" in text]) == 1
 
 
-def test_a_request_under_way_ends_with_what_it_began_with(
+def test_a_running_request_ends_with_the_rules_that_it_started_with(
     confdir: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, ended = threading.Event(), threading.Event()
@@ -276,12 +278,12 @@ def test_a_request_under_way_ends_with_what_it_began_with(
         await asyncio.to_thread(ended.wait, DEADLINE)
 
     monkeypatch.setattr(journaling, "asyncio", SimpleNamespace(sleep=sleep))
-    says(here / "mine/greeting.yaml", "servus", ", delay: 3s")
+    save_rule(here / "mine/greeting.yaml", "servus", ", delay: 3s")
     with running(confdir, cassettes=["mine"]) as sandbox, ThreadPoolExecutor() as threads:
         first = threads.submit(sandbox.get)
         begun.wait(DEADLINE)
-        says(here / "mine/greeting.yaml", "baba")
-        sandbox.comes_to(lambda: bool(sandbox.lines))
+        save_rule(here / "mine/greeting.yaml", "baba")
+        sandbox.wait_for(lambda: bool(sandbox.lines))
         assert sandbox.get().text == "baba"
         assert not first.done()
         ended.set()
@@ -290,7 +292,7 @@ def test_a_request_under_way_ends_with_what_it_began_with(
 
 @pytest.fixture
 def watcher(confdir: Path, here: Path) -> tuple[reload.Reload, list[str]]:
-    """One whose looks are taken by hand, and what it tells its user."""
+    """Return a watcher whose checks are triggered by the test, and its output."""
     flags = {"cassettes": ["mine"], "state": "memory:", "confdir": str(confdir)}
     loaded = settings.load(flags, {}, here)
     lines: list[str] = []
@@ -299,7 +301,7 @@ def watcher(confdir: Path, here: Path) -> tuple[reload.Reload, list[str]]:
     ), lines
 
 
-def test_what_is_half_written_is_waited_for(
+def test_a_half_written_file_is_not_loaded(
     watcher: tuple[reload.Reload, list[str]], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks, lines = watcher
@@ -308,10 +310,10 @@ def test_what_is_half_written_is_waited_for(
     mine, sleep = threading.get_ident(), asyncio.sleep
 
     async def written(seconds: float) -> None:
-        if threading.get_ident() != mine:  # a sandbox that other tests share looks at its files, too
+        if threading.get_ident() != mine:  # a sandbox shared with other tests checks its files too
             await sleep(seconds)
         else:
-            says(file, "servus")
+            save_rule(file, "servus")
 
     monkeypatch.setattr(reload, "asyncio", SimpleNamespace(sleep=written, to_thread=asyncio.to_thread))
     file.write_text(rule("servus")[:20])
@@ -321,16 +323,16 @@ def test_what_is_half_written_is_waited_for(
 
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0.001, 0.25), (3.0, 30.0)])
-def test_looks_at_any_number_of_files_leave_the_machine_to_others(
+def test_checking_many_files_does_not_block_other_work(
     watcher: tuple[reload.Reload, list[str]], monkeypatch: pytest.MonkeyPatch, seconds: float, pause: float
 ) -> None:
     clock, mine = iter([100.0, 100.0 + seconds]), threading.get_ident()
-    # A sandbox that other tests share looks at its files, too.
+    # A sandbox shared with other tests checks its files too.
     monkeypatch.setattr(reload, "monotonic", lambda: next(clock) if threading.get_ident() == mine else time.monotonic())
     assert asyncio.run(watcher[0]._look()) == pytest.approx(pause)
 
 
-def test_the_log_hides_what_a_recording_hides_that_came_later(confdir: Path, here: Path) -> None:
+def test_the_log_redacts_values_of_a_recording_added_later(confdir: Path, here: Path) -> None:
     key = ensure_key(confdir)
     entry = Redactor(key).entry(taped(f"/v1/konten/{IBAN}", {"iban": IBAN}))
     assert IBAN not in entry.target
@@ -340,5 +342,5 @@ def test_the_log_hides_what_a_recording_hides_that_came_later(confdir: Path, her
         assert sandbox.get(f"/v1/konten/{IBAN}").status_code == 404
         for file in (here / "tape/cassettes").iterdir():
             os.replace(file, here / "mine" / file.name)
-        sandbox.comes_to(lambda: sandbox.get(f"/v1/konten/{IBAN}").status_code == 200)
+        sandbox.wait_for(lambda: sandbox.get(f"/v1/konten/{IBAN}").status_code == 200)
         assert sandbox.exchanges[-1].path == entry.target

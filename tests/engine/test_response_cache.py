@@ -1,4 +1,4 @@
-"""Kept answers: who asks the same again is told the same, and never what has changed since."""
+"""Cached answers: a repeated request gets the same answer, but never an outdated one."""
 
 from collections.abc import Awaitable, Callable
 from datetime import date
@@ -30,8 +30,8 @@ READS = (
 )
 
 
-def is_kept(client: Client, target: str, **options: Any) -> bool:
-    """Asks three times, and looks who made the last answer."""
+def is_cached(client: Client, target: str, **options: Any) -> bool:
+    """Send the request three times and return whether the last answer came from the cache."""
     for _ in range(2):
         client.get(target, **options)
     made: list[object] = []
@@ -45,7 +45,7 @@ def is_kept(client: Client, target: str, **options: Any) -> bool:
     return not made
 
 
-def afresh(client: Client, target: str, **options: Any) -> Answer:
+def uncached(client: Client, target: str, **options: Any) -> Answer:
     client.engine.use()
     return client.get(target, **options)
 
@@ -76,7 +76,7 @@ class WaitingStore(MemoryStore):
         return wait()
 
 
-def test_an_answer_that_was_under_way_during_a_reload_is_not_kept(tmp_path: Path) -> None:
+def test_an_answer_in_progress_during_a_reload_is_not_cached(tmp_path: Path) -> None:
     rule = "rules:\n  - {id: mine, match: {operation: consent-status}, respond: {status: 200, body: {a: %s}}}\n"
     banks = []
     for version in ("old", "new"):
@@ -92,7 +92,7 @@ def test_an_answer_that_was_under_way_during_a_reload_is_not_kept(tmp_path: Path
     assert client.get(STATUS).json() == {"a": "new"}
 
 
-def test_an_answer_that_was_under_way_during_a_reset_is_not_kept() -> None:
+def test_an_answer_in_progress_during_a_reset_is_not_cached() -> None:
     engine = an_engine(store := WaitingStore())
     with time_machine.travel("2026-11-21T12:00:00Z", tick=False):
         client = Client(engine)
@@ -106,41 +106,41 @@ def test_an_answer_that_was_under_way_during_a_reset_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("target", READS)
-def test_a_read_is_kept_from_the_second_on(client: Client, target: str) -> None:
-    assert is_kept(client, target, consent=CONSENT)
+def test_a_read_is_cached_from_the_second_request_on(client: Client, target: str) -> None:
+    assert is_cached(client, target, consent=CONSENT)
 
 
-def test_each_request_has_its_own_id_back(client: Client) -> None:
+def test_each_request_gets_its_own_id_back(client: Client) -> None:
     for id in (str(uuid4()) for _ in range(4)):
         assert client.get(STATUS, headers={"X-Request-ID": id}).headers["x-request-id"] == id
 
 
-def test_an_id_that_is_none_is_refused_all_the_same(client: Client) -> None:
-    assert is_kept(client, STATUS)
+def test_an_invalid_request_id_is_refused_despite_the_cache(client: Client) -> None:
+    assert is_cached(client, STATUS)
     assert client.get(STATUS, headers={"X-Request-ID": "no-uuid"}).status == 400
     assert client.get(STATUS, headers={"X-Request-ID": None}).status == 400
 
 
 @pytest.mark.parametrize("header", ["PSU-IP-Address", "TPP-Redirect-URI", "Accept-Language", "X-Sandbox-Session"])
-def test_every_other_header_counts(client: Client, header: str) -> None:
-    assert is_kept(client, STATUS)
+def test_the_cache_distinguishes_all_other_headers(client: Client, header: str) -> None:
+    assert is_cached(client, STATUS)
     client.delete(f"/v1/consents/{CONSENT}", headers={"X-Sandbox-Session": "other"})
 
     answer = client.get(STATUS, headers={header: "other"})
 
-    assert compared_parts(answer) == compared_parts(afresh(client, STATUS, headers={header: "other"}))
+    assert compared_parts(answer) == compared_parts(uncached(client, STATUS, headers={header: "other"}))
 
 
-def test_what_is_written_is_seen_at_once(client: Client) -> None:
+def test_a_write_is_visible_at_once(client: Client) -> None:
     before = client.get(STATUS)
-    assert is_kept(client, STATUS)
+    assert is_cached(client, STATUS)
 
     client.delete(f"/v1/consents/{CONSENT}")
 
     assert compared_parts(client.get(STATUS)) != compared_parts(before)
 
 
-def test_a_reset_is_seen_at_once(client: Client) -> None:
+def test_a_reset_is_visible_at_once(client: Client) -> None:
     client.delete(f"/v1/consents/{CONSENT}")
     gone = client.get(STATUS)
     assert gone.json() != {"consentStatus": "valid"}
@@ -151,11 +151,11 @@ def test_a_reset_is_seen_at_once(client: Client) -> None:
     assert client.get(STATUS).json() == {"consentStatus": "valid"}
 
 
-def test_the_session_s_clock_is_heeded(client: Client) -> None:
+def test_the_cache_follows_the_clock_of_the_session(client: Client) -> None:
     created = client.post("/v1/consents", json=bodies.consent(validUntil=facts.today(30))).json()["consentId"]
     status = f"/v1/consents/{created}/status"
     assert client.get(status).json() == {"consentStatus": "valid"}
-    assert is_kept(client, status)
+    assert is_cached(client, status)
 
     state = Transaction(client.engine.store, "default", lambda _: {})
     state.put("_session", "time", {"shift": 40 * 86400})
@@ -175,7 +175,9 @@ def test_the_session_s_clock_is_heeded(client: Client) -> None:
         ("{body: {}}", "effects: [{set: \"state.notes['x']\", to: {seen: 1}}]"),
     ],
 )
-def test_what_is_new_each_time_is_not_kept(cases: Callable[[str], Client], respond: str, more: str) -> None:
+def test_an_answer_that_differs_each_time_is_not_cached(
+    cases: Callable[[str], Client], respond: str, more: str
+) -> None:
     respond = respond if respond.startswith("{") else "{" + respond + "}"
     client = cases(
         f"""
@@ -187,10 +189,10 @@ def test_what_is_new_each_time_is_not_kept(cases: Callable[[str], Client], respo
         """
     )
 
-    assert not is_kept(client, "/mine")
+    assert not is_cached(client, "/mine")
 
 
-def test_a_sequence_goes_on(cases: Callable[[str], Client]) -> None:
+def test_a_sequence_advances_despite_the_cache(cases: Callable[[str], Client]) -> None:
     client = cases(
         """
         rules:
@@ -203,7 +205,7 @@ def test_a_sequence_goes_on(cases: Callable[[str], Client]) -> None:
     assert [client.get("/mine").json() for _ in range(4)] == [1, 2, 3, 4]
 
 
-def test_ids_count_where_a_rule_looks_at_them(cases: Callable[[str], Client]) -> None:
+def test_request_ids_count_if_a_rule_uses_them(cases: Callable[[str], Client]) -> None:
     one = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
     client = cases(
         f"""
@@ -222,7 +224,7 @@ def test_ids_count_where_a_rule_looks_at_them(cases: Callable[[str], Client]) ->
     assert client.get("/mine", headers={"X-Request-ID": one}).json() == "mine"
 
 
-def test_every_request_is_journaled_as_it_was_sent(client: Client) -> None:
+def test_every_request_is_recorded_in_the_journal_unchanged(client: Client) -> None:
     ids = [str(uuid4()) for _ in range(4)]
     for id in ids:
         client.get(STATUS, headers={"X-Request-ID": id})
@@ -236,18 +238,18 @@ def test_every_request_is_journaled_as_it_was_sent(client: Client) -> None:
     }
 
 
-def test_explain_says_that_one_is_kept(client: Client) -> None:
+def test_explain_shows_that_an_answer_is_cached(client: Client) -> None:
     request = Request("GET", STATUS, Headers([("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.7")]))
-    assert "kept" not in client.engine.explain(request).message
+    assert "cached" not in client.engine.explain(request).message
 
-    assert is_kept(client, STATUS)
+    assert is_cached(client, STATUS)
 
-    assert "kept" in client.engine.explain(request).message
+    assert "the answer is cached" in client.engine.explain(request).message
     client.delete(f"/v1/consents/{CONSENT}")
-    assert "kept" not in client.engine.explain(request).message
+    assert "cached" not in client.engine.explain(request).message
 
 
-def test_no_more_are_kept_than_there_is_room_for(client: Client) -> None:
+def test_the_number_of_cached_answers_is_limited(client: Client) -> None:
     for number in range(600):
         for _ in range(2):
             client.get(STATUS, headers={"User-Agent": str(number)})
@@ -285,7 +287,7 @@ def step(engine: Engine, client: Client, what: str, how: str) -> None:
 
 
 @given(st.lists(STEPS, max_size=8))
-def test_kept_and_fresh_answers_are_the_same_after_any_history(history: list[tuple[str, str]]) -> None:
+def test_cached_and_fresh_answers_are_equal_after_any_history(history: list[tuple[str, str]]) -> None:
     engine = an_engine()
     client = Client(engine).named("mine")
     for what, how in [*history, ("read", STATUS)]:
@@ -293,7 +295,7 @@ def test_kept_and_fresh_answers_are_the_same_after_any_history(history: list[tup
         answers = [client.get(target, consent=CONSENT) for target in READS]
         kept = [client.get(target, consent=CONSENT) for target in READS]
         again = [client.get(target, consent=CONSENT) for target in READS]
-        fresh = [afresh(client, target, consent=CONSENT) for target in READS]
+        fresh = [uncached(client, target, consent=CONSENT) for target in READS]
         assert (
             list(map(compared_parts, answers))
             == list(map(compared_parts, kept))

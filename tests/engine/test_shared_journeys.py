@@ -1,4 +1,4 @@
-"""Several sandboxes on one Redis that compare: each knows what any of them has learned, and they take turns."""
+"""Several sandboxes in mode compare on one Redis: each knows what the others have learned, and they take turns."""
 
 import asyncio
 import itertools
@@ -34,7 +34,7 @@ def fresh() -> str:
 
 
 def names(session: str = "default") -> Any:
-    """A request, as far as journeys look at it."""
+    """Return the parts of a request that journeys use."""
     bank = SimpleNamespace(interface=SimpleNamespace(things=default_things()))
     return SimpleNamespace(real=SimpleNamespace(url=BANK), bank=bank, session=session, sandbox_url=OURS)
 
@@ -69,14 +69,14 @@ async def eventually(check: Callable[[], Awaitable[Any]]) -> None:
 
 
 @pytest.mark.parametrize("source", ["sandbox", "bank"])
-def test_a_journey_through_several_sandboxes_shows_no_difference(source: str, confdir: Path) -> None:  # noqa: F811
+def test_a_journey_through_several_sandboxes_has_no_differences(source: str, confdir: Path) -> None:  # noqa: F811
     options = {"state": fresh(), "answer_from": source, "allow_writes": True}
     with (
         a_bank() as bank,
         comparing(bank.url, confdir, **options) as one,
         comparing(bank.url, confdir, **options) as other,
     ):
-        # A team's sandboxes have one address.
+        # The sandboxes of a team share one address.
         for sandbox in (one, other):
             sandbox.engine.use(public_url="http://127.0.0.1:1")
         turns = itertools.cycle([one.direct.port, other.direct.port])
@@ -94,7 +94,7 @@ def test_a_journey_through_several_sandboxes_shows_no_difference(source: str, co
                 return await journey(ask)
 
         done = asyncio.run(app())
-        # What is under way at one waits for the other.
+        # Running comparisons in one sandbox wait for the other.
         lines = [line for sandbox in (one, other) for line in sandbox.ends()]
 
     assert {response.status for _, response in done} >= {200, 201}
@@ -107,7 +107,7 @@ def test_a_journey_through_several_sandboxes_shows_no_difference(source: str, co
     assert len([one for one in bank.asked if one.method == "POST"]) == sum(one.method == "POST" for one, _ in done)
 
 
-def test_what_the_bank_was_spared_by_one_is_not_compared_by_another(confdir: Path) -> None:  # noqa: F811
+def test_a_request_that_one_sandbox_did_not_send_is_not_compared_by_another(confdir: Path) -> None:  # noqa: F811
     state = fresh()
     with (
         a_bank() as bank,
@@ -119,13 +119,13 @@ def test_what_the_bank_was_spared_by_one_is_not_compared_by_another(confdir: Pat
         lines = other.ends()
         assert not bank.asked
 
-    assert "  skipped 1: about what only one side has" in lines
+    assert "  skipped 1: about a resource that only one side has" in lines
 
 
-# One by one
+# In detail
 
 
-def test_lessons_of_one_are_there_for_the_others_next_request() -> None:
+def test_the_next_request_of_other_sandboxes_uses_the_lessons_of_one() -> None:
     async def work(one: SharedJourneys, other: SharedJourneys, third: SharedJourneys) -> None:
         mine = await one.of(names())
         await other.of(names())
@@ -141,7 +141,7 @@ def test_lessons_of_one_are_there_for_the_others_next_request() -> None:
     among(3, work)
 
 
-def test_comparisons_take_turns_in_the_order_in_which_they_began() -> None:
+def test_comparisons_run_in_the_order_in_which_they_started() -> None:
     async def work(*sandboxes: SharedJourneys) -> None:
         done: list[int] = []
         begun: list[tuple[SharedJourneys, Journey, Any]] = []
@@ -165,7 +165,7 @@ def test_comparisons_take_turns_in_the_order_in_which_they_began() -> None:
     among(3, work)
 
 
-def test_nobody_waits_long_for_a_sandbox_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_that_is_gone_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_journeys, "GONE", 0.3)
 
     async def work(one: SharedJourneys, gone: SharedJourneys) -> None:
@@ -182,7 +182,7 @@ def test_nobody_waits_long_for_a_sandbox_that_is_gone(monkeypatch: pytest.Monkey
     among(2, work)
 
 
-def test_a_sandbox_whose_comparison_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_with_a_long_comparison_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_journeys, "GONE", 2.0)
     monkeypatch.setattr(shared_journeys, "_SIGNS", 0.05)
 
@@ -203,7 +203,7 @@ def test_a_sandbox_whose_comparison_takes_long_is_waited_for(monkeypatch: pytest
             async def has_seen_many() -> bool:
                 return one._inbox._number > signs
 
-            await eventually(has_seen_many)  # for longer than GONE
+            await eventually(has_seen_many)  # longer than GONE
             assert not waiting.done()
             theirs.counterparts.learn("b", "s")
         await waiting
@@ -211,7 +211,7 @@ def test_a_sandbox_whose_comparison_takes_long_is_waited_for(monkeypatch: pytest
     among(2, work)
 
 
-def test_without_the_stream_nothing_is_compared_and_nothing_piles_up_and_then_it_goes_on() -> None:
+def test_comparisons_pause_without_the_stream_and_then_resume() -> None:
     with a_redis() as server:
 
         async def work(one: SharedJourneys, other: SharedJourneys) -> None:
@@ -248,7 +248,7 @@ def test_without_the_stream_nothing_is_compared_and_nothing_piles_up_and_then_it
         among(2, work, server.url)
 
 
-def test_a_stream_that_was_lost_keeps_nobody_waiting() -> None:
+def test_a_lost_stream_does_not_block_comparisons() -> None:
     with a_redis() as server:
 
         async def work(one: SharedJourneys, other: SharedJourneys) -> None:

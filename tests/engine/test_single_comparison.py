@@ -1,4 +1,4 @@
-"""One exchange held against the bank on demand: a sandbox in process beside another one, which is the bank."""
+"""A single exchange compared with the bank on demand: a sandbox in process, whose bank is another sandbox."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from xs2a_sandbox.engine.build import build
 
 @dataclass(frozen=True, slots=True)
 class InLoop(Client):
-    """Asks in the loop that the way to the bank is in."""
+    """Sends requests in the event loop of the connection to the bank."""
 
     loop: Loop | None = None
 
@@ -29,7 +29,7 @@ class InLoop(Client):
 
 
 @contextmanager
-def beside(url: str, confdir: Path, mode: str) -> Iterator[Admin]:
+def sandbox_with(url: str, confdir: Path, mode: str) -> Iterator[Admin]:
     async def start() -> Engine:
         return build(Settings(state="memory:", confdir=confdir, bank=url, mode=mode, to=confdir / "to"))
 
@@ -40,18 +40,22 @@ def beside(url: str, confdir: Path, mode: str) -> Iterator[Admin]:
         loop.run(engine.close())
 
 
-def compared(admin: Admin, number: int = 1, **order: Any) -> Any:
+def compare(admin: Admin, number: int = 1, **order: Any) -> Any:
     answer = admin.ask("POST", f"journal/{number}/compare", order)
     assert answer.status == 200, answer.body
     return answer.json()
 
 
-def test_the_bank_is_asked_what_the_sandbox_has_answered(tmp_path: Path) -> None:
-    with a_bank(in_dollars) as bank, beside(bank.url, tmp_path, "spy") as admin:
+def test_a_request_that_the_sandbox_answered_is_sent_to_the_bank(tmp_path: Path) -> None:
+    with a_bank(in_dollars) as bank, sandbox_with(bank.url, tmp_path, "spy") as admin:
         admin.client.get("/v1/accounts/AT459880000010204711/balances", consent=CONSENT)
         before = len(requests_at(bank))
-        comparison = compared(admin)
+        assert admin.get("journal?search=is:different")["found"] == 0
+        comparison = compare(admin)
+        listed = admin.get("journal?search=is:different&counts=true")
 
+    assert [one["verdict"] for one in listed["exchanges"]] == ["differs"]
+    assert listed["counts"]["is"] == {"different": 1}
     assert requests_at(bank)[before:]
     assert (comparison["operation"], comparison["verdict"]) == ("account-balances", "differs")
     assert {(one["place"], one["bank"], one["sandbox"]) for one in comparison["findings"]} >= {
@@ -59,36 +63,36 @@ def test_the_bank_is_asked_what_the_sandbox_has_answered(tmp_path: Path) -> None
     }
 
 
-def test_the_sandbox_is_asked_what_the_bank_has_answered(tmp_path: Path) -> None:
-    with a_bank() as bank, beside(bank.url, tmp_path, "record") as admin:
+def test_a_request_that_the_bank_answered_is_sent_to_the_sandbox(tmp_path: Path) -> None:
+    with a_bank() as bank, sandbox_with(bank.url, tmp_path, "record") as admin:
         assert admin.client.get("/v1/consents/nothing").source == "bank"
-        comparison = compared(admin)
+        comparison = compare(admin)
 
     assert (comparison["operation"], comparison["findings"]) == ("consent-content", [])
 
 
 def test_a_write_is_sent_to_the_bank_only_on_demand(tmp_path: Path) -> None:
-    with a_bank() as bank, beside(bank.url, tmp_path, "spy") as admin:
+    with a_bank() as bank, sandbox_with(bank.url, tmp_path, "spy") as admin:
         admin.client.post("/v1/consents", json=CONSENTS)
         why = refused(admin.ask("POST", "journal/1/compare"), 409, "bank-writes")
-        assert "only sent there with allow_writes" in why
+        assert "sent only with allow_writes" in why
         assert requests_at(bank, "POST") == []
-        assert compared(admin, allow_writes=True)["verdict"] == "same"
+        assert compare(admin, allow_writes=True)["verdict"] == "same"
         assert requests_at(bank, "POST") == ["POST /v1/consents"]
 
 
-def test_a_bank_that_is_not_to_be_asked_is_not(tmp_path: Path) -> None:
-    with a_bank() as bank, beside(bank.url, tmp_path, "simulate") as admin:
+def test_a_bank_in_mode_simulate_gets_no_request(tmp_path: Path) -> None:
+    with a_bank() as bank, sandbox_with(bank.url, tmp_path, "simulate") as admin:
         admin.client.get("/v1/accounts", consent=CONSENT)
         assert "--mode spy" in refused(admin.ask("POST", "journal/1/compare"), 409, "bank-not-asked")
         assert requests_at(bank) == []
 
 
 @pytest.mark.slow
-def test_what_the_sides_call_a_thing_is_known_from_mode_compare(tmp_path: Path) -> None:
-    with a_bank() as bank, beside(bank.url, tmp_path, "compare") as admin:
+def test_ids_learned_in_mode_compare_are_used(tmp_path: Path) -> None:
+    with a_bank() as bank, sandbox_with(bank.url, tmp_path, "compare") as admin:
         id = admin.client.post("/v1/consents", json=CONSENTS).json()["consentId"]
         admin.client.get(f"/v1/consents/{id}/status")
-        comparison = compared(admin, 2)
+        comparison = compare(admin, 2)
 
     assert comparison["trouble"] is None

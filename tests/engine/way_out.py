@@ -1,4 +1,4 @@
-"""A sandbox with all its doors in this process, and a bank at the far end that keeps all that it is sent."""
+"""A sandbox with all its doors in this process, and a bank that stores all requests it receives."""
 
 import re
 import socket
@@ -11,6 +11,7 @@ from typing import Any
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from h2.errors import ErrorCodes
 from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 
 from tests.support.doors import DEADLINE, Loop, read_all, trusting
@@ -22,7 +23,7 @@ from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.engine import Engine, build
 
 PROXIED = ("plain", "tunnel", "tunnel-tls")
-"""Roads on which a request says where it wants to go."""
+"""Roads on which a request names its destination."""
 
 ROADS = (*PROXIED, "tls", "direct")
 
@@ -41,7 +42,7 @@ class WayOut:
         return f"127.0.0.1:{self.bank.port}"
 
     def ask(self, road: str, path: str, host: str = "", *headers: str, **options: Any) -> bytes:
-        """The whole answer; the arguments are those of `sent`."""
+        """Return the complete answer. The arguments are those of `sent`."""
         with self.sent(road, path, host, *headers, **options) as way:
             return way if isinstance(way, bytes) else read_all(way)
 
@@ -57,10 +58,10 @@ class WayOut:
         tunnel: str = "",
         target: str = "",
     ) -> Iterator[Any]:
-        """The connection on which the request was sent, or the refusal of its tunnel.
+        """Yield the connection on which the request was sent, or the refusal of its tunnel.
 
-        Without `host` it is for the bank at the proxy, else for the door; `tunnel` is that of CONNECT. A `target` is
-        sent as it is, in place of the path.
+        Without `host` the request is for the bank at the proxy, and for the door at other ports. `tunnel` is the
+        target of CONNECT. A `target` is sent unchanged instead of the path.
         """
         port = {"tls": self.proxy.tls_port, "direct": self.direct.port}.get(road, self.proxy.proxy_port)
         host = host or (self.bank_host if road in PROXIED else f"127.0.0.1:{port}")
@@ -84,33 +85,57 @@ class WayOut:
             yield raw
 
     def ask_http2(self, fields: list[tuple[str, str]]) -> int | None:
-        """The status of the answer to a request over HTTP/2 at the TLS port; None where the stream was reset."""
+        """Return the status of the answer to an HTTP/2 request at the TLS port, or None if the stream was reset."""
+        with self.over_http2() as http2:
+            http2.send(1, fields)
+            return http2.status(1)
+
+    @contextmanager
+    def over_http2(self) -> Iterator["Http2"]:
+        """A connection of HTTP/2 to the TLS port."""
         context = self._tls
         context.set_alpn_protocols(["h2"])
         with (
             socket.create_connection(("127.0.0.1", self.proxy.tls_port or 0), timeout=DEADLINE) as raw,
             context.wrap_socket(raw, server_hostname="localhost") as way,
         ):
-            # Whatever is wrong with the fields is for the door to see.
+            # The door must reject wrong fields itself.
             settings = H2Configuration(validate_outbound_headers=False, normalize_outbound_headers=False)
             connection = H2Connection(settings)
             connection.initiate_connection()
-            connection.send_headers(1, fields, end_stream=True)
-            way.sendall(connection.data_to_send())
-            while data := way.recv(65536):
-                for event in connection.receive_data(data):
-                    if isinstance(event, ResponseReceived):
-                        return int(dict(event.headers)[b":status"])
-                    if isinstance(event, StreamReset | ConnectionTerminated):
-                        return None
-                way.sendall(connection.data_to_send())
-        return None
+            yield Http2(way, connection)
 
     @property
     def _tls(self) -> ssl.SSLContext:
         context = trusting(self.confdir / "mitmproxy-ca-cert.pem")
         context.check_hostname = False
         return context
+
+
+@dataclass(frozen=True, slots=True)
+class Http2:
+    way: socket.socket
+    connection: H2Connection
+
+    def send(self, stream: int, fields: list[tuple[str, str]]) -> None:
+        self.connection.send_headers(stream, fields, end_stream=True)
+        self.way.sendall(self.connection.data_to_send())
+
+    def reset(self, stream: int) -> None:
+        self.connection.reset_stream(stream, ErrorCodes.CANCEL)
+        self.way.sendall(self.connection.data_to_send())
+
+    def status(self, stream: int) -> int | None:
+        """The status of the answer on a stream; None if the stream or the connection was ended instead."""
+        while data := self.way.recv(65536):
+            for event in self.connection.receive_data(data):
+                if isinstance(event, ConnectionTerminated):
+                    return None
+                if isinstance(event, ResponseReceived | StreamReset) and event.stream_id == stream:
+                    is_answer = isinstance(event, ResponseReceived)
+                    return int(dict(event.headers)[b":status"]) if is_answer else None
+            self.way.sendall(self.connection.data_to_send())
+        return None
 
 
 def _has_host(headers: tuple[str, ...]) -> bool:
@@ -125,7 +150,9 @@ def status(answer: bytes) -> int:
 def way_out(
     mode: str, directory: Path, *answers: bytes, write: Callable[[FarBank], str] = lambda bank: "", **flags: Any
 ) -> Iterator[WayOut]:
-    """In that mode, with the bank of `--bank`; `write` says what is in `xs2a-sandbox.yaml` beside it."""
+    """Yield a sandbox in that mode with the bank given with `--bank`. `write` returns the content of
+    `xs2a-sandbox.yaml`.
+    """
     confdir = ensure_ca(directory / "conf").parent
     with FarBank(*(answers or (ok(b'{"from": "the bank"}'),))) as bank, Loop() as loop:
         (directory / config.FILE).write_text(write(bank))

@@ -1,4 +1,4 @@
-"""The truly nearest comes first."""
+"""The nearest candidates come first."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ TWELVE: list[tuple[str, str, dict[str, str], Any, str]] = [
     ("POST", "/corporate/transfers", {}, {"amount": 10.5}, "small-transfer"),
     ("GET", "/statements?from=2026-10-20", {}, None, "november"),
 ]
-"""Requests that nothing answers, and what each was meant for."""
+"""Requests without an answer, each with the intended operation."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 @pytest.mark.parametrize(("method", "url", "headers", "body", "meant"), TWELVE, ids=[f"{m} {u}" for m, u, *_ in TWELVE])
-def test_what_was_meant_comes_first(
+def test_the_intended_operation_is_the_nearest(
     cases: Engine, method: str, url: str, headers: dict[str, str], body: Any, meant: str
 ) -> None:
     explanation = explained(cases, method, url, headers, body)
@@ -72,7 +72,7 @@ def test_what_was_meant_comes_first(
     assert 0 < distances[0] < 0.5
 
 
-def test_there_are_twelve_and_the_answer_says_the_same(cases: Engine) -> None:
+def test_an_answer_contains_the_same_explanation_for_all_twelve(cases: Engine) -> None:
     assert len(TWELVE) == 12
     for method, url, headers, body, meant in TWELVE:
         options = {} if body is None else {"json": body}
@@ -90,18 +90,18 @@ def test_there_are_twelve_and_the_answer_says_the_same(cases: Engine) -> None:
         ("PUT", "/oauth/tokn", "token"),
     ],
 )
-def test_likeness_of_paths(tmp_path: Path, method: str, path: str, best: str) -> None:
+def test_similar_paths_are_near(tmp_path: Path, method: str, path: str, best: str) -> None:
     bank = engine(tmp_path, rules({"id": "token", "match": {"path": "/oauth/token"}}))
 
     assert names(explained(bank, method, path))[0] == best
 
 
 @pytest.mark.parametrize("path", ["/", "//", "/" + "x" * 8_000, "/a" * 4_000, "/v1" * 2_700])
-def test_strange_paths(tmp_path: Path, path: str) -> None:
+def test_strange_paths_are_explained(tmp_path: Path, path: str) -> None:
     assert len(names(explained(engine(tmp_path), "GET", path))) == 3
 
 
-def test_of_equals_more_that_fits_wins(tmp_path: Path) -> None:
+def test_of_equally_distant_rules_the_one_with_more_met_conditions_is_first(tmp_path: Path) -> None:
     bank = engine(
         tmp_path,
         rules(
@@ -110,11 +110,11 @@ def test_of_equals_more_that_fits_wins(tmp_path: Path) -> None:
         ),
     )
 
-    # Both lack one thing.
+    # Both miss one condition.
     assert names(explained(bank, "GET", "/hook?b=2", {"X-A": "1"}))[0] == "special"
 
 
-def test_the_near_one_of_thousands_of_paths_and_rules(tmp_path: Path) -> None:
+def test_the_nearest_of_thousands_of_paths_and_rules_is_found(tmp_path: Path) -> None:
     specs = [{"id": f"r{n}", "match": {"path": f"/recorded/{n}/status"}} for n in range(1500)]
     specs += [{"id": f"q{n}", "match": {"path": "/one", "query": {"n": str(n)}}} for n in range(1500)]
     bank = engine(tmp_path, rules(*specs))
@@ -123,7 +123,7 @@ def test_the_near_one_of_thousands_of_paths_and_rules(tmp_path: Path) -> None:
     assert names(explained(bank, "GET", "/one?n=123x"))[0].startswith("q123")
 
 
-def test_unmatched_requests_are_told(tmp_path: Path) -> None:
+def test_the_answer_to_an_unmatched_request_lists_the_nearest_entries(tmp_path: Path) -> None:
 
     answer = json.loads(ask(engine(tmp_path), "/v1/thing").body)
 

@@ -11,7 +11,7 @@ from xs2a_sandbox.explain.distance import align
 from xs2a_sandbox.http.target import split_target
 
 
-def laid(pattern: str, path: str) -> distance.PathAlignment:
+def alignment(pattern: str, path: str) -> distance.PathAlignment:
     return align(Pattern.parse(pattern), split_target(path).segments)
 
 
@@ -24,8 +24,8 @@ def laid(pattern: str, path: str) -> distance.PathAlignment:
         ("/", "/", {}),
     ],
 )
-def test_what_fits_costs_nothing(pattern: str, path: str, parameters: dict[str, str]) -> None:
-    found = laid(pattern, path)
+def test_a_matching_path_has_no_distance(pattern: str, path: str, parameters: dict[str, str]) -> None:
+    found = alignment(pattern, path)
 
     assert (found.cost, found.parameters, found.edits) == (0, parameters, ())
 
@@ -35,22 +35,24 @@ def test_what_fits_costs_nothing(pattern: str, path: str, parameters: dict[str, 
     [
         ("/v1/accounts", "/v1/acounts", ["'acounts' should be 'accounts'"], {}),
         ("/v1/{x}/status", "/v1/1", ["'status' is missing"], {"x": "1"}),
-        ("/v1/{x}", "/v1/1/status", ["'status' is too much"], {"x": "1"}),
+        ("/v1/{x}", "/v1/1/status", ["'status' is one segment too many"], {"x": "1"}),
         ("/v1/{x}", "/v1", ["{x} is missing"], {}),
         ("/a/{rest*}", "/ab/1/2", ["'ab' should be 'a'"], {"rest": "1/2"}),
         ("/v1/a/{x}", "/psd2/v1/b/7", ["'b' should be 'a'"], {"x": "7"}),
-        ("/v1/a", "/psd2/v1/a", ["only what begins at a later 'v1' fits"], {}),
+        ("/v1/a", "/psd2/v1/a", ["only the part from a later 'v1' on matches"], {}),
     ],
 )
-def test_what_differs(pattern: str, path: str, edits: list[str], parameters: dict[str, str]) -> None:
-    found = laid(pattern, path)
+def test_a_different_path_has_the_edits_it_needs(
+    pattern: str, path: str, edits: list[str], parameters: dict[str, str]
+) -> None:
+    found = alignment(pattern, path)
 
     assert found.cost > 0
     assert (list(found.edits), found.parameters) == (edits, parameters)
 
 
-def test_words_and_wildcards_say_differently_much() -> None:
-    assert laid("/a/b", "/a/b").vague < laid("/a/{x}", "/a/b").vague < laid("/{rest*}", "/a/b").vague
+def test_a_different_word_and_a_wildcard_have_different_distances() -> None:
+    assert alignment("/a/b", "/a/b").vague < alignment("/a/{x}", "/a/b").vague < alignment("/{rest*}", "/a/b").vague
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_words_and_wildcards_say_differently_much() -> None:
         ({"gte": 5, "lt": 10}, 4, 900),
     ],
 )
-def test_values(spec: dict[str, Any], near: Any, far: Any) -> None:
+def test_values_have_distances(spec: dict[str, Any], near: Any, far: Any) -> None:
     values = [[near], [] if far is None else [far]]
     costs = [distance.of_values(spec, value) for value in values]
 
@@ -87,7 +89,7 @@ def test_values(spec: dict[str, Any], near: Any, far: Any) -> None:
         ({"equals": "a"}, "b", ""),
     ],
 )
-def test_by_how_much(spec: dict[str, Any], value: Any, text: str) -> None:
+def test_the_shortfall_is_described(spec: dict[str, Any], value: Any, text: str) -> None:
     assert distance.shortfall(spec, value) == text
 
 
@@ -106,7 +108,7 @@ SPECS = st.one_of(
 
 
 @given(SPECS, st.lists(SCALARS, max_size=3))
-def test_it_can_always_be_said(spec: dict[str, Any], values: list[Any]) -> None:
+def test_every_shortfall_is_described_in_few_characters(spec: dict[str, Any], values: list[Any]) -> None:
     fits = constrain(RequestPart("body", "/x"), spec, lambda _: bool).fits(values)
 
     assert fits or 0 < distance.of_values(spec, values) <= 1
@@ -116,7 +118,7 @@ def test_it_can_always_be_said(spec: dict[str, Any], values: list[Any]) -> None:
 
 @given(st.lists(st.sampled_from(["v1", "a", "b", "", "x" * 500]), max_size=40))
 @example(["v1", "a", "", "b"])
-def test_any_path(segments: list[str]) -> None:
+def test_any_path_has_a_distance(segments: list[str]) -> None:
     for text in ("/v1/a/{x}/b", "/{rest*}", "/", "/a/b"):
         pattern = Pattern.parse(text)
         found = align(pattern, segments)

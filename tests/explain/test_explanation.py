@@ -1,4 +1,4 @@
-"""Who answers and why, never another than really does; and nothing is kept of having asked."""
+"""Explanations name the rule that really answers, and store nothing."""
 
 import asyncio
 import json
@@ -73,7 +73,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     return an_engine(layers=cassette(tmp_path_factory.mktemp("cases"), CASES))
 
 
-# -- who answers
+# -- which entry answers
 
 
 def test_an_operation_answers(cases: Engine) -> None:
@@ -89,7 +89,7 @@ def test_an_operation_answers(cases: Engine) -> None:
     assert {"slow-list", "slow-list-for-one", "urgent"} <= set(names(explanation))
 
 
-def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
+def test_the_handler_and_its_options_are_shown(tmp_path: Path) -> None:
     rules = """
     rules:
       - id: ten
@@ -120,7 +120,7 @@ def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
     assert handler_of("/v1/accounts", "plain") is None
 
 
-def test_a_rule_answers_and_the_others_lost_by_what_they_ask(cases: Engine) -> None:
+def test_the_answering_rule_is_shown_with_the_reason_why_others_lost(cases: Engine) -> None:
     explanation = explained(cases, "GET", "/v1/accounts", {**READ, "PSU-ID": "corp-1"})
 
     assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == (
@@ -130,12 +130,12 @@ def test_a_rule_answers_and_the_others_lost_by_what_they_ask(cases: Engine) -> N
     )
     others = {name(one): one for one in explanation["nearest"]}
     assert others["slow-list"]["missed"] == []
-    assert others["slow-list"]["lost"] == "slow-list-for-one asks more of the request: strength 8, not 2"
+    assert others["slow-list"]["lost"] == "slow-list-for-one is more specific: strength 8, not 2"
     assert others["urgent"]["lost"] is None
     assert others["urgent"]["missed"][0]["text"] == "query parameter urgent is missing, must be 1"
 
 
-def test_the_rank_that_decides_is_named(tmp_path: Path) -> None:
+def test_the_deciding_rank_is_named(tmp_path: Path) -> None:
     bank = engine(
         tmp_path,
         rules({"id": "a", "match": {"path": "/x/y", "query": {"q": "1"}}, "priority": 3}),
@@ -149,13 +149,13 @@ def test_the_rank_that_decides_is_named(tmp_path: Path) -> None:
     lost = {name(one): one["lost"] for one in explained(bank, "GET", "/x/y?q=1", {"A": "1"})["nearest"]}
 
     assert lost == {
-        "a": "b stands in a later layer",
+        "a": "b is in a later layer",
         "c": "b has the more literal path",
         "d": "b has the higher priority: 0, not -1",
     }
 
 
-def test_what_the_operation_requires_is_said_in_full(cases: Engine) -> None:
+def test_all_unmet_requirements_of_an_operation_are_listed(cases: Engine) -> None:
     explanation = explained(
         cases, "POST", "/v1/payments/sepa-credit-transfers", {"X-Request-ID": "1"}, {"creditorName": 1}
     )
@@ -171,7 +171,7 @@ def test_what_the_operation_requires_is_said_in_full(cases: Engine) -> None:
     assert codes(explanation) == {"request-id-invalid"}
 
 
-def test_a_rule_that_fits_loses_to_a_requirement(cases: Engine) -> None:
+def test_a_matching_rule_loses_to_a_requirement(cases: Engine) -> None:
     explanation = explained(cases, "GET", "/v1/accounts?urgent=1", {"X-Request-ID": UUID})
 
     assert explanation["decision"] == "requirement"
@@ -180,13 +180,13 @@ def test_a_rule_that_fits_loses_to_a_requirement(cases: Engine) -> None:
     ] == "the request lacks what account-list requires"
 
 
-def test_a_rule_can_do_without_the_requirement(cases: Engine) -> None:
+def test_a_rule_can_skip_the_requirement(cases: Engine) -> None:
     explanation = explained(cases, "POST", "/v1/consents", {"X-Lazy": "1"})
 
     assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == ("rule", "lazy", 201)
 
 
-def test_what_a_rule_itself_requires(cases: Engine) -> None:
+def test_unmet_requirements_of_a_rule_are_listed(cases: Engine) -> None:
     explanation = explained(
         cases, "GET", f"/v1/consents/{facts.consent()}/status", {"X-Request-ID": UUID, "X-Strict": "1"}
     )
@@ -199,7 +199,7 @@ def test_what_a_rule_itself_requires(cases: Engine) -> None:
     assert explanation["by"]["lacks"] == ["the header PSU-ID is missing"]
 
 
-def test_an_error_of_a_handler(cases: Engine) -> None:
+def test_an_error_of_a_handler_is_explained(cases: Engine) -> None:
     explanation = explained(cases, "GET", "/v1/accounts", {**READ, "Consent-ID": UUID})
 
     assert (explanation["decision"], name(explanation["by"])) == ("operation", "account-list")
@@ -207,7 +207,7 @@ def test_an_error_of_a_handler(cases: Engine) -> None:
     assert codes(explanation) == {"consent-unknown"}
 
 
-def test_a_condition_that_fails(cases: Engine) -> None:
+def test_a_failing_condition_is_explained(cases: Engine) -> None:
     explanation = explained(cases, "GET", "/fails")
 
     assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == (
@@ -215,10 +215,10 @@ def test_a_condition_that_fails(cases: Engine) -> None:
         "fails",
         500,
     )
-    assert "cannot be computed" in explanation["by"]["missed"][0]["text"]
+    assert "evaluation failed" in explanation["by"]["missed"][0]["text"]
 
 
-def test_wrong_methods_and_products(cases: Engine) -> None:
+def test_wrong_methods_and_products_are_explained(cases: Engine) -> None:
     wrong = explained(cases, "PATCH", "/v1/accounts", READ)
     product = explained(cases, "POST", "/v1/payments/pigeon-post", READ)
 
@@ -233,7 +233,9 @@ def test_wrong_methods_and_products(cases: Engine) -> None:
     ("path", "status", "decision"),
     [("/sca/v1/x/turns", 200, "rule"), ("/sca/turned", 418, "rule"), ("/sca/asks", 400, "requirement")],
 )
-def test_a_rule_that_comes_before_a_page_of_the_sandbox(path: str, status: int, decision: str, tmp_path: Path) -> None:
+def test_a_rule_that_precedes_a_page_of_the_sandbox_is_shown(
+    path: str, status: int, decision: str, tmp_path: Path
+) -> None:
     rules = """
 rules:
   - {id: x, match: {path: "/v1/x/turns"}, respond: {status: 200, body: {}}}
@@ -252,13 +254,13 @@ rules:
 
 
 @pytest.mark.parametrize("url", ["/_sandbox/health", "/_sandbox/state", "/sca/consents"])
-def test_pages_of_the_sandbox(cases: Engine, url: str) -> None:
+def test_pages_of_the_sandbox_are_explained(cases: Engine, url: str) -> None:
     explanation = explained(cases, "GET", url)
 
     assert (explanation["decision"], explanation["by"], explanation["nearest"]) == ("sandbox", None, [])
 
 
-def test_what_the_sandbox_refuses_first(tmp_path: Path) -> None:
+def test_requests_that_the_sandbox_refuses_first_are_explained(tmp_path: Path) -> None:
     bank = an_engine(real=RealBank(hosts=(BankHost("bank.example"),)), base_path="/psd2")
 
     other = explained(bank, "GET", "https://other.example/psd2/v1/accounts")
@@ -266,16 +268,16 @@ def test_what_the_sandbox_refuses_first(tmp_path: Path) -> None:
     session = explained(bank, "GET", "/s/ü/v1/accounts")
     large = explained(bank, "POST", "/psd2/v1/consents", {}, "x" * 2_000_000)
 
-    assert "other.example is not the bank" in other["message"]
-    assert "every path begins with /psd2" in outside["message"]
+    assert "other.example is not a host of the bank" in other["message"]
+    assert "all paths of the bank start with /psd2" in outside["message"]
     assert [one["answer"]["status"] for one in (other, outside, session, large)] == [404, 404, 400, 413]
     assert {one["decision"] for one in (other, outside, session, large)} == {"sandbox"}
 
 
-# -- what the 404 says
+# -- the explanation in a 404
 
 
-def test_how_far_it_is(cases: Engine) -> None:
+def test_the_distance_is_shown(cases: Engine) -> None:
     explanation = Client(cases).post("/oauth/x", json={}).json()["sandbox"]
     found = explanation["nearest"][0]
 
@@ -286,7 +288,7 @@ def test_how_far_it_is(cases: Engine) -> None:
     }  # fmt: skip
 
 
-def test_by_how_much(tmp_path: Path) -> None:
+def test_the_shortfall_is_shown(tmp_path: Path) -> None:
     bank = engine(
         tmp_path,
         rules(
@@ -309,7 +311,7 @@ def test_by_how_much(tmp_path: Path) -> None:
         "sandbox"
     ]
 
-    assert explanation["message"] == "rules have this path, but none of them fits; these come nearest"
+    assert explanation["message"] == "rules have this path, but none of them matches; the nearest are"
     assert [one["text"] for one in explanation["nearest"][0]["missed"]] == [
         "header PSU-ID is missing",
         "body member /amount is 900.5, must be greater than 1000: 99.5 too little",
@@ -321,7 +323,7 @@ def test_by_how_much(tmp_path: Path) -> None:
     assert distances["body/day"] < distances["body/amount"] < distances["body/kind"] < 0.5
 
 
-def test_a_rule_that_says_so_itself(cases: Engine) -> None:
+def test_a_rule_that_answers_404_is_shown(cases: Engine) -> None:
     explanation = Client(cases).get("/says-unknown").json()["sandbox"]
 
     assert (explanation["decision"], name(explanation["by"]), explanation["suggestion"]) == (
@@ -331,7 +333,7 @@ def test_a_rule_that_says_so_itself(cases: Engine) -> None:
     )
 
 
-def test_it_stays_small(tmp_path: Path) -> None:
+def test_the_explanation_stays_small(tmp_path: Path) -> None:
     match = {f"X-{'a' * 200}-{n}": "ü" * 500 for n in range(50)}
     bank = engine(tmp_path, rules(*({"id": f"r{n}", "match": {"path": f"/x{n}", "headers": match}} for n in range(3))))
 
@@ -348,13 +350,13 @@ class NoConsents(MemoryStore):
         return super().read(session, collection, id)
 
 
-def test_a_404_is_said_also_while_the_store_is_away() -> None:
+def test_a_404_is_explained_even_if_the_store_is_down() -> None:
     answer = Client(an_engine(NoConsents())).get("/v1/acounts", consent=UUID)
 
     assert (answer.status, names(answer.json()["sandbox"])[0]) == (404, "account-list")
 
 
-# -- nothing is kept
+# -- nothing is stored
 
 
 def kept(store: MemoryStore) -> Any:
@@ -381,16 +383,16 @@ def test_explaining_changes_nothing(cases: Engine) -> None:
     assert mine.get("/turns").json() == {"turn": 2}
 
 
-def test_state_decides(cases: Engine) -> None:
+def test_the_state_is_considered(cases: Engine) -> None:
     headers = {"X-Sandbox-Session": "state-decides"}
-    assert explained(cases, "GET", "/once", headers)["nearest"][0]["missed"][0]["text"].endswith("does not hold")
+    assert explained(cases, "GET", "/once", headers)["nearest"][0]["missed"][0]["text"].endswith("is false")
 
     Client(cases, "state-decides").get("/turns")
 
     assert name(explained(cases, "GET", "/once", headers)["by"]) == "again"
 
 
-# -- what is explained is what happens
+# -- the explanation matches the answer
 
 KNOWN = """
     v1 accounts acounts consents status payments sepa-credit-transfers pigeon-post turns once fails says-unknown x s ci
@@ -426,7 +428,7 @@ def requests(draw: st.DrawFn) -> tuple[str, str, Mapping[str, str], Any]:
 
 
 def same_as_answered(bank: Engine, request: Request) -> None:
-    """Holds what is explained against what is answered then."""
+    """Compare the explanation of a request with its answer."""
     explanation = bank.explain(request)
     answer = asyncio.run(bank.answer(request))
 
@@ -435,7 +437,7 @@ def same_as_answered(bank: Engine, request: Request) -> None:
         assert answer.status == explanation.reply.status
     else:
         assert (explanation.decision, rule_of(answer)) == ("sandbox", None)
-    # Errors of the engine itself, and those that stand for a broken rule, name no rule in their answer.
+    # Errors of the engine itself, and errors that replace a broken rule, name no rule in their answer.
     answers = explanation.decision in ("rule", "operation")
     assert rule_of(answer) in ((by(explanation), None) if answers else (None,))
     if answers and rule_of(answer) is None:
@@ -445,7 +447,7 @@ def same_as_answered(bank: Engine, request: Request) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests())
-def test_the_one_named_is_the_one_that_answers(cases: Engine, described_one: Any) -> None:
+def test_the_explained_entry_is_the_one_that_answers(cases: Engine, described_one: Any) -> None:
     same_as_answered(cases, request(*described_one))
 
 
@@ -477,7 +479,7 @@ ANSWERS = st.one_of(
 
 @st.composite
 def cassettes(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Rules of a layer each, so that none is ambiguous; some are recorded ones."""
+    """Draw rules in separate layers, so that none is ambiguous. Some are recorded rules."""
     layers = []
     for number in range(draw(st.integers(2, 6))):
         match = dict(draw(MATCHES))
@@ -501,7 +503,7 @@ def cassettes(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def as_recorded(request: Request) -> Request:
-    """The pseudonym of 7 is 8, wherever it stands."""
+    """Replace 7 with its pseudonym 8 everywhere."""
     headers = Headers((name, value.replace("2", "1")) for name, value in request.headers)
     return replace(request, target=request.target.replace("7", "8"), headers=headers)
 
@@ -521,7 +523,7 @@ SENT = st.tuples(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cassettes(), st.lists(SENT, min_size=5, max_size=12), st.booleans())
-def test_the_one_named_answers_whatever_the_rules(
+def test_the_explained_rule_answers_for_any_set_of_rules(
     tmp_path_factory: pytest.TempPathFactory, layers: list[Any], sent: list[Any], redacted: bool
 ) -> None:
     read, problems = check(tmp_path_factory.mktemp("rules"), *layers, bank=REQUIRING)
@@ -537,7 +539,7 @@ def test_the_one_named_answers_whatever_the_rules(
 @given(requests())
 @example(("GET", "/v1/v1/payments/v1", {}, None))
 @example(("GET", "/a/v1/payments/v1", {}, None))
-def test_what_is_suggested_answers_that_request(
+def test_a_suggested_rule_answers_its_request(
     cases: Engine, tmp_path_factory: pytest.TempPathFactory, described_one: Any
 ) -> None:
     asked = request(*described_one)

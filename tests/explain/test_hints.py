@@ -1,4 +1,4 @@
-"""Each classic mistake is named, and only where it was made."""
+"""Hints name typical mistakes, and only those in the request."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def bank() -> Engine:
 
 
 @pytest.mark.parametrize(
-    ("method", "url", "headers", "body", "said"),
+    ("method", "url", "headers", "body", "hints"),
     [
         ("GET", "/v1/accounts", READ, None, set()),
         ("POST", f"/v1/{bodies.SEPA}", PAY, bodies.payment(bodies.SEPA), set()),
@@ -40,8 +40,10 @@ def bank() -> Engine:
         ("GET", "/nothing/like/it", {}, None, set()),
     ],
 )
-def test_what_is_wrong(bank: Engine, method: str, url: str, headers: dict[str, str], body: Any, said: set[str]) -> None:
-    assert codes(explained(bank, method, url, headers, body)) == said
+def test_each_mistake_has_its_hint(
+    bank: Engine, method: str, url: str, headers: dict[str, str], body: Any, hints: set[str]
+) -> None:
+    assert codes(explained(bank, method, url, headers, body)) == hints
 
 
 def text(bank: Engine, method: str, url: str, headers: dict[str, str], body: Any = None) -> str:
@@ -49,23 +51,23 @@ def text(bank: Engine, method: str, url: str, headers: dict[str, str], body: Any
     return str(hint["text"])
 
 
-def test_the_product_that_was_meant(bank: Engine) -> None:
+def test_a_similar_product_is_suggested(bank: Engine) -> None:
     printed = text(bank, "POST", "/v1/payments/sepa-credit-transfer", PAY)
-    assert printed == "there is no product sepa-credit-transfer; did you mean sepa-credit-transfers?"
-    assert "there are cross-border-credit-transfers, instant" in text(bank, "POST", "/v1/payments/pigeon", PAY)
+    assert printed == "unknown product sepa-credit-transfer; did you mean sepa-credit-transfers?"
+    assert "the values are cross-border-credit-transfers, instant" in text(bank, "POST", "/v1/payments/pigeon", PAY)
 
 
-def test_the_session_is_named_and_what_brings_a_consent_back(bank: Engine) -> None:
+def test_the_hint_about_a_consent_names_the_session_and_the_reset(bank: Engine) -> None:
     unknown = text(bank, "GET", "/s/ci/v1/accounts", {**READ, "Consent-ID": UUID})
     assert f"the consent {UUID} is unknown in the session ci; a consent is known only" in unknown
 
     client = Client(bank, "gone")
     assert client.delete(f"/v1/consents/{facts.consent()}").status == 204
-    assert "`xs2a-sandbox reset --session gone` brings it back" in text(bank, "GET", "/s/gone/v1/accounts", READ)
+    assert "`xs2a-sandbox reset --session gone` restores it" in text(bank, "GET", "/s/gone/v1/accounts", READ)
     assert codes(explained(bank, "GET", "/v1/accounts", READ)) == set()
 
 
-def test_a_body_that_is_no_json(tmp_path: Path) -> None:
+def test_an_unreadable_body_has_a_hint(tmp_path: Path) -> None:
     small = engine(tmp_path, rules({"id": "r", "match": {"path": "/x", "body": {"/a": 1}}}))
 
     assert codes(explained(small, "POST", "/x", {}, "{a: 1}")) == {"body-unreadable"}
@@ -73,11 +75,11 @@ def test_a_body_that_is_no_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["/v1/consents", "/v1/consens"])
-def test_a_body_that_an_operation_requires_is_no_json(bank: Engine, url: str) -> None:
+def test_an_unreadable_body_of_an_operation_has_a_hint(bank: Engine, url: str) -> None:
     printed = text(bank, "POST", url, {**PAY, "Content-Type": "application/json"}, '{"access":')
 
-    assert printed.startswith("nothing asked of the body can fit: the body must be JSON")
+    assert printed.startswith("no condition on the body can match: the body must be JSON")
 
 
-def test_what_an_operation_does_not_read_need_not_be_json(bank: Engine) -> None:
+def test_a_body_that_the_operation_ignores_need_not_be_json(bank: Engine) -> None:
     assert codes(explained(bank, "GET", "/v1/accounts", READ, "{")) == set()

@@ -1,4 +1,4 @@
-"""A rule to paste is a cassette without problems that answers the request. More of that in test_explanation.py."""
+"""A suggested rule is a cassette without problems, and answers the request. See also test_explanation.py."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ HOOK = {"id": "hook", "match": {"path": "/hook", "headers": {"X-A": "1"}}, "prio
         ("GET", "/yes: no #1"),
     ],
 )
-def test_it_answers_and_nothing_is_wrong_with_it(tmp_path: Path, method: str, target: str) -> None:
+def test_the_suggested_rule_answers_and_has_no_problems(tmp_path: Path, method: str, target: str) -> None:
     bank = engine(tmp_path / "before", rules(HOOK))
     suggestion = explained(bank, method, target.replace(" ", "%20").replace("#", "%23"))["suggestion"]
 
@@ -36,12 +36,12 @@ def test_it_answers_and_nothing_is_wrong_with_it(tmp_path: Path, method: str, ta
     assert suggestion["file"] == f"cassettes/cases/{rule_of(answer)}.yaml"
 
 
-def test_its_name_is_free(tmp_path: Path) -> None:
+def test_the_suggested_name_is_unused(tmp_path: Path) -> None:
     taken: list[Any] = [{"id": id, "match": {"path": f"/{id}"}} for id in ("get-x", "get-x-2")]
     bank = engine(tmp_path, rules(*taken))
 
     assert explained(bank, "GET", "/x")["suggestion"]["file"] == "cassettes/cases/get-x-3.yaml"
 
 
-def test_none_for_an_endless_path(tmp_path: Path) -> None:
+def test_an_extremely_long_path_gets_no_suggestion(tmp_path: Path) -> None:
     assert explained(engine(tmp_path), "GET", "/x" * 5000)["suggestion"] is None

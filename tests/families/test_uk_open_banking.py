@@ -1,4 +1,4 @@
-"""The core of UK Open Banking 4.0: a folder of YAML, which shares no word with the bundled dialects."""
+"""The dialect obie-4.0, UK Open Banking: a folder of YAML, which shares no word with the Berlin Group's."""
 
 import base64
 import json
@@ -12,18 +12,20 @@ from tests.support.engine_client import Answer, Client
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.build import build
 
-FOLDER = Path(__file__).parent / "uk-open-banking"
 AISP, PISP = "/open-banking/v4.0/aisp", "/open-banking/v4.0/pisp"
 APP = "https://tpp.example/back"
 BILLS, HOUSEHOLD = "GB33BUKB20201555555555", "GB94BARC10201530093459"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 OUTSIDE = "GB29NWBK60161331926819"
+JWS = (
+    base64.urlsafe_b64encode(b'{"http://openbanking.org.uk/iss": "0015800000jf9gGAAQ/tpp"}').decode().rstrip("=")
+    + "..c2ln"
+)
 
 
 @pytest.fixture
 def bank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Client:
-    monkeypatch.chdir(FOLDER)
-    return Client(build(Settings(dialect="uk-open-banking-4.0", state="memory:", confdir=tmp_path)))
+    return Client(build(Settings(dialect="obie-4.0", state="memory:", confdir=tmp_path)))
 
 
 def request_object(intent: str) -> str:
@@ -42,10 +44,24 @@ def token(bank: Client, **form: str) -> str:
     return text
 
 
+def link_for(intent: str, scope: str) -> dict[str, str]:
+    """The parameters of the link to the bank's page."""
+    query = {"response_type": "code", "client_id": "tpp", "redirect_uri": APP, "scope": f"openid {scope}"}
+    return {**query, "request": request_object(intent), "state": "abc"}
+
+
 def authorise(bank: Client, intent: str, scope: str, *accounts: str) -> str:
     """The customer's way through the pages; returns the token that the app gets for it."""
-    query = {"response_type": "code", "client_id": "tpp", "redirect_uri": APP, "scope": f"openid {scope}"}
-    link = bank.get(f"/sca/auth?{urlencode({**query, 'request': request_object(intent), 'state': 'abc'})}")
+    return token(bank, **grant(approve(bank, link_for(intent, scope), *accounts)))
+
+
+def grant(code: str) -> dict[str, str]:
+    return {"grant_type": "authorization_code", "code": code, "redirect_uri": APP}
+
+
+def approve(bank: Client, query: dict[str, str], *accounts: str) -> str:
+    """The customer's way through the pages; returns the code that the app gets."""
+    link = bank.get(f"/sca/auth?{urlencode(query)}")
     assert link.status == 303, link.body
     page = link.headers["location"]
     page = page if page.startswith("/") else f"/sca/{page}"
@@ -60,7 +76,7 @@ def authorise(bank: Client, intent: str, scope: str, *accounts: str) -> str:
     assert f"{back.scheme}://{back.netloc}{back.path}" == APP
     answered = parse_qs(back.query)
     assert answered["state"] == ["abc"]
-    return token(bank, grant_type="authorization_code", code=answered["code"][0], redirect_uri=APP)
+    return answered["code"][0]
 
 
 def _hidden(html: str, name: str) -> str:
@@ -68,8 +84,9 @@ def _hidden(html: str, name: str) -> str:
 
 
 def ask(bank: Client, method: str, path: str, bearer: str, data: Any = None, **headers: str) -> Answer:
-    sent = {"Authorization": f"Bearer {bearer}", **headers}
-    more = {} if data is None else {"json": data}
+    signed = {"x-jws-signature": JWS} if method == "POST" and PISP in path else {}
+    sent = {"Authorization": f"Bearer {bearer}", **signed, **headers}
+    more: dict[str, Any] = {} if data is None else {"body": data} if isinstance(data, bytes) else {"json": data}
     return bank.request(method, path, headers=sent, **more)
 
 
@@ -82,6 +99,10 @@ def initiation(amount: str = "10.00", **more: Any) -> dict[str, Any]:
         "RemittanceInformation": {"Unstructured": ["Internal ops code 5120101"]},
         **more,
     }
+
+
+def order_for(consent: str, data: dict[str, Any]) -> dict[str, Any]:
+    return {"Data": {"ConsentId": consent, "Initiation": data}, "Risk": {}}
 
 
 def payment_consent(bank: Client, data: dict[str, Any]) -> tuple[str, str]:
@@ -99,12 +120,12 @@ def test_a_payment_is_authorised_first_and_executed_when_told(bank: Client) -> N
     consent, own = payment_consent(bank, order)
     place = f"{PISP}/domestic-payment-consents/{consent}"
 
-    early = ask(bank, "POST", f"{PISP}/domestic-payments", own, {"Data": {"ConsentId": consent, "Initiation": order}})
-    assert (early.status, early.json()["Errors"][0]["ErrorCode"]) == (400, "U009")
+    early = ask(bank, "POST", f"{PISP}/domestic-payments", own, order_for(consent, order))
+    assert (early.status, early.json()["Errors"][0]["ErrorCode"]) == (401, "U005")
 
     bearer = authorise(bank, consent, "payments", HOUSEHOLD)
     told = ask(bank, "GET", place, own).json()["Data"]
-    assert (told["Status"], told["Initiation"]["DebtorAccount"]["Identification"]) == ("AUTH", HOUSEHOLD)
+    assert (told["Status"], told["Debtor"]["Identification"]) == ("AUTH", HOUSEHOLD)
     answer = ask(bank, "GET", f"{place}/funds-confirmation", bearer)
     funds = answer.json()["Data"]["FundsAvailableResult"]
     assert funds["FundsAvailable"] is True
@@ -114,19 +135,17 @@ def test_a_payment_is_authorised_first_and_executed_when_told(bank: Client) -> N
         "POST",
         f"{PISP}/domestic-payments",
         bearer,
-        {"Data": {"ConsentId": consent, "Initiation": initiation("11.00")}},
+        order_for(consent, initiation("11.00")),
     )
     assert (other.status, other.json()["Errors"][0]["ErrorCode"]) == (400, "U008")
 
-    paid = ask(bank, "POST", f"{PISP}/domestic-payments", bearer, {"Data": {"ConsentId": consent, "Initiation": order}})
+    paid = ask(bank, "POST", f"{PISP}/domestic-payments", bearer, order_for(consent, order))
     assert (paid.status, paid.json()["Data"]["Status"]) == (201, "ACSC")
     assert ask(bank, "GET", place, own).json()["Data"]["Status"] == "COND"
     read = ask(bank, "GET", f"{PISP}/domestic-payments/{paid.json()['Data']['DomesticPaymentId']}", own)
     assert (read.status, read.json()["Data"]["Status"]) == (200, "ACSC")
 
-    again = ask(
-        bank, "POST", f"{PISP}/domestic-payments", bearer, {"Data": {"ConsentId": consent, "Initiation": order}}
-    )
+    again = ask(bank, "POST", f"{PISP}/domestic-payments", bearer, order_for(consent, order))
     assert (again.status, again.json()["Errors"][0]["ErrorCode"]) == (400, "U009")
 
 
@@ -154,9 +173,16 @@ def test_the_customer_chooses_accounts_and_the_token_finds_the_consent(bank: Cli
     assert ask(bank, "GET", f"{AISP}/account-access-consents/{consent}", own).json()["Data"]["Status"] == "AUTH"
 
     (account,) = ask(bank, "GET", f"{AISP}/accounts", bearer).json()["Data"]["Account"]
-    assert (account["AccountId"], account["Account"][0]["Identification"]) == ("22289", BILLS)
+    assert (account["AccountId"], [one["Identification"] for one in account["Account"]]) == (
+        "22289",
+        [BILLS[-14:], BILLS],
+    )
     entries = ask(bank, "GET", f"{AISP}/accounts/22289/transactions", bearer).json()["Data"]["Transaction"]
-    assert [(entry["TransactionId"], entry["Amount"]["Amount"]) for entry in entries] == [("T-1", "12.50")]
+    assert [(entry["TransactionId"], entry["Amount"]["Amount"]) for entry in entries] == [
+        ("T-1", "12.50"),
+        ("T-2", "1840.00"),
+        ("T-3", "640.00"),
+    ]
     other = ask(bank, "GET", f"{AISP}/accounts/31820", bearer)
     assert (other.status, other.json()["Errors"][0]["ErrorCode"]) == (403, "U011")
 
@@ -181,7 +207,7 @@ def test_a_payment_moves_the_balance(bank: Client) -> None:
     order = initiation("30.00", DebtorAccount={"SchemeName": "UK.OBIE.IBAN", "Identification": BILLS})
     mandate, _ = payment_consent(bank, order)
     payer = authorise(bank, mandate, "payments")
-    body = {"Data": {"ConsentId": mandate, "Initiation": order}}
+    body = order_for(mandate, order)
     assert ask(bank, "POST", f"{PISP}/domestic-payments", payer, body).status == 201
 
     assert balance_of(ask(bank, "GET", balances, reader)) == "1200.00"
@@ -190,7 +216,7 @@ def test_a_payment_moves_the_balance(bank: Client) -> None:
 
 
 def balance_of(answer: Answer) -> str:
-    (balance,) = answer.json()["Data"]["Balance"]
+    balance = next(one for one in answer.json()["Data"]["Balance"] if one["Type"] == "ITAV")
     amount: str = balance["Amount"]["Amount"]
     return amount
 
@@ -211,10 +237,9 @@ rules:
 
 @pytest.mark.parametrize("what", ["start", "list", "read", "update", "funds", "mandate", "execute"])
 def test_a_mandate_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str) -> None:
-    monkeypatch.chdir(FOLDER)
     file = tmp_path / "nobody.yaml"
     file.write_text(UNKNOWN)
-    bank = Client(build(Settings(dialect="uk-open-banking-4.0", state="memory:", confdir=tmp_path, cassettes=(file,))))
+    bank = Client(build(Settings(dialect="obie-4.0", state="memory:", confdir=tmp_path, cassettes=(file,))))
     answer = bank.post(f"/nobody/{what}", json={})
     assert (answer.status, answer.json()["Errors"][0]["ErrorCode"]) == (400, "U011")
 
@@ -249,18 +274,15 @@ rules:
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Client:
-    monkeypatch.chdir(FOLDER)
     (tmp_path / "orders.yaml").write_text(ORDERS)
     cassettes = (tmp_path / "orders.yaml",)
-    return Client(
-        build(Settings(dialect="uk-open-banking-4.0", state="memory:", confdir=tmp_path, cassettes=cassettes))
-    )
+    return Client(build(Settings(dialect="obie-4.0", state="memory:", confdir=tmp_path, cassettes=cassettes)))
 
 
 @pytest.mark.parametrize(
     ("order", "code"),
     [
-        ({"payer": OUTSIDE}, "U013"),
+        ({"payer": OUTSIDE}, "U021"),
         ({"amount": "much"}, "U002"),
         ({"on": "2000-01-01"}, "U003"),
         ({"kind": "standing", "start": "2999-02-01", "end": "2999-01-01"}, "U003"),
@@ -272,8 +294,25 @@ def test_a_mandate_that_the_bank_does_not_take(orders: Client, order: dict[str, 
     assert (answer.status >= 400, answer.json()["Errors"][0]["ErrorCode"]) == (True, code)
 
 
+def test_a_mandate_that_nobody_has_authorised_is_not_executed(orders: Client) -> None:
+    made = orders.post("/own/mandate", json={"payer": BILLS})
+    answer = orders.post("/own/execute", json=made.json())
+    assert (answer.status, answer.json()["Errors"][0]["ErrorCode"]) == (400, "U009")
+
+
 def test_a_currency_without_a_rate_is_told_when_the_payment_is_executed(orders: Client) -> None:
     made = orders.post("/own/mandate", json={"payer": BILLS, "currency": "SEK"})
     assert orders.post("/own/authorised", json=made.json()).status == 204
     answer = orders.post("/own/execute", json=made.json())
     assert (answer.status, answer.json()["Errors"][0]["ErrorCode"]) == (400, "U002")
+
+
+def test_orders_of_another_kind_are_not_found(bank: Client) -> None:
+    order = initiation(DebtorAccount={"SchemeName": "UK.OBIE.IBAN", "Identification": BILLS})
+    consent, own = payment_consent(bank, order)
+    paid = ask(
+        bank, "POST", f"{PISP}/domestic-payments", authorise(bank, consent, "payments"), order_for(consent, order)
+    )
+    id = paid.json()["Data"]["DomesticPaymentId"]
+    statuses = [ask(bank, "GET", f"{PISP}/{name}/{id}", own).status for name in ("domestic-payments", "file-payments")]
+    assert statuses == [200, 400]

@@ -1,7 +1,7 @@
-"""Both bundled dialects answer every journey of this folder byte for byte as they did.
+"""The bundled dialects answer every journey of this folder exactly as before.
 
-After a change that is meant, `XS2A_WRITE_GOLDENS=1 pytest tests/goldens` writes them anew: look at what git shows of
-it. `playing.py` says how a journey is written.
+After an intended change, run `XS2A_WRITE_GOLDENS=1 pytest tests/goldens` to update the files, and review the diff.
+`playing.py` describes the format of journeys.
 """
 
 import difflib
@@ -17,7 +17,7 @@ WRITE = "XS2A_WRITE_GOLDENS"
 
 
 @pytest.mark.parametrize("journey", journeys())
-def test_a_journey_is_answered_as_ever(journey: str) -> None:
+def test_a_journey_is_answered_as_before(journey: str) -> None:
     now, file = play(journey), FOLDER / f"{journey}.txt"
     if os.environ.get(WRITE):
         file.write_text(now)
@@ -28,7 +28,7 @@ def test_a_journey_is_answered_as_ever(journey: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", sorted({journey.partition("/")[0] for journey in journeys()}))
-def test_every_operation_has_succeeded_in_a_journey(dialect: str) -> None:
+def test_every_operation_succeeds_in_a_journey(dialect: str) -> None:
     texts = "\n".join(file.read_text() for file in sorted((FOLDER / dialect).glob("*.txt")))
     succeeded = set(re.findall(r"^2\d\d\n(?:.+\n)*?X-Sandbox-Rule: (.+)$", texts, re.MULTILINE))
     assert set(speaking(dialect).interface.operations) - succeeded == set()

@@ -28,16 +28,16 @@ from xs2a_sandbox.http import body as content
     ],
     ids=lambda v: str(v)[:20],
 )
-def test_a_body_is_what_it_holds(body: bytes, kind: str, value: object) -> None:
+def test_the_kind_of_a_body_follows_from_its_content(body: bytes, kind: str, value: object) -> None:
     assert content.read(body) == (kind, value)
 
 
-def test_a_body_that_is_nested_without_end_is_text() -> None:
+def test_a_body_nested_too_deeply_is_text() -> None:
     assert content.read(b"[" * 200_000 + b"]" * 200_000).kind == "text"
 
 
 @given(st.binary())
-def test_no_bytes_are_too_odd(body: bytes) -> None:
+def test_any_bytes_have_a_kind(body: bytes) -> None:
     assert content.read(body).kind in ("json", "text", "bytes", "nothing")
 
 
@@ -46,5 +46,5 @@ def test_no_bytes_are_too_odd(body: bytes) -> None:
         st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)
     )
 )
-def test_json_is_read_as_json_reads_it(value: object) -> None:
+def test_json_is_read_as_by_the_json_module(value: object) -> None:
     assert content.read(json.dumps(value).encode()) == ("json", value)

@@ -38,11 +38,11 @@ def raw_deflate(body: bytes) -> bytes:
         ("deflate, gzip", lambda body: gzip.compress(zlib.compress(body))),
     ],
 )
-def test_what_was_encoded_comes_back(encoding, encode, body):
+def test_an_encoded_body_is_decoded(encoding, encode, body):
     assert decode(encoded_by(encoding), encode(body)) == body
 
 
-def test_without_the_header_a_body_is_what_it_is():
+def test_without_the_header_a_body_is_not_decoded():
     assert decode(Headers(), b"\x1f\x8b") == b"\x1f\x8b"
 
 
@@ -75,12 +75,12 @@ def test_without_the_header_a_body_is_what_it_is():
         "too large",
     ],
 )
-def test_what_cannot_be_decoded_is_none(encoding, broken):
+def test_a_body_that_cannot_be_decoded_is_none(encoding, broken):
     assert decode(encoded_by(encoding), broken()) is None
 
 
 @pytest.mark.parametrize(
-    ("asked", "sent"),
+    ("requested", "sent"),
     [
         ("gzip, deflate, br, zstd", "gzip, deflate, br, zstd"),
         ("gzip;q=1.0, identity; q=0.5", "gzip;q=1.0, identity; q=0.5"),
@@ -90,12 +90,12 @@ def test_what_cannot_be_decoded_is_none(encoding, broken):
         ("dcz", "identity"),
     ],
 )
-def test_no_more_is_asked_for_than_can_be_read(asked: str, sent: str) -> None:
-    headers = Headers([("Accept", "*/*"), ("Accept-Encoding", asked)])
+def test_only_readable_encodings_are_requested(requested: str, sent: str) -> None:
+    headers = Headers([("Accept", "*/*"), ("Accept-Encoding", requested)])
     assert restrict_encodings(headers).get("accept-encoding") == sent
     assert restrict_encodings(headers).get("accept") == "*/*"
 
 
-def test_who_asks_for_no_encoding_still_does_not() -> None:
+def test_a_request_without_accepted_encodings_is_not_changed() -> None:
     headers = Headers([("Accept", "*/*")])
     assert restrict_encodings(headers) is headers

@@ -1,4 +1,4 @@
-"""Members of forms, multipart bodies and XML, by their places."""
+"""Members of forms, multipart bodies and XML, found by their places."""
 
 from contextlib import suppress
 from typing import Any
@@ -24,7 +24,7 @@ def values(body: bytes, media: str, *steps: str) -> list[Any]:
     return list(at(whole, steps))
 
 
-def test_fields_of_forms() -> None:
+def test_fields_of_forms_are_members() -> None:
     body = b"grant_type=authorization_code&scope=AIS%3A1+PIS&scope=b&empty="
 
     assert values(body, FORM, "grant_type") == ["authorization_code"]
@@ -35,7 +35,7 @@ def test_fields_of_forms() -> None:
     assert values(body, f"{FORM}; charset=utf-8", "grant_type") == ["authorization_code"]
 
 
-def test_elements_have_local_names_and_attributes_a_sign() -> None:
+def test_elements_have_local_names_and_attributes_start_with_an_at_sign() -> None:
     amount = ("Document", "CstmrCdtTrfInitn", "PmtInf", "CdtTrfTxInf", "Amt", "InstdAmt")
 
     assert values(PAIN, "application/xml", *amount) == ["10.00", "20.00"]
@@ -66,8 +66,8 @@ def test_other_bodies_have_no_members_of_this_kind(media: str | None) -> None:
     assert members(b"a=b", media) is None
 
 
-def test_json_is_json_whatever_it_is_called() -> None:
-    # `curl -d` calls everything a form.
+def test_json_is_recognised_regardless_of_its_media_type() -> None:
+    # `curl -d` labels every body as a form.
     assert members(b' {"a": 1}', FORM) is None
 
 
@@ -85,7 +85,7 @@ def test_json_is_json_whatever_it_is_called() -> None:
         (b"--b\r\n\r\n\r\n" * 1001 + b"--b--", MULTIPART, "1000 parts"),
     ],
 )
-def test_what_cannot_be_read_is_said(body: bytes, media: str, reason: str) -> None:
+def test_an_unreadable_body_is_an_error_with_its_reason(body: bytes, media: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         members(body, media)
 
@@ -107,7 +107,7 @@ trees = st.recursive(
 
 
 @given(trees)
-def test_every_value_is_alone_at_its_place(tree: Member) -> None:
+def test_every_value_has_a_unique_place(tree: Member) -> None:
     places = list(leaves(tree))
 
     assert len({place for place, _ in places}) == len(places)
@@ -117,7 +117,7 @@ def test_every_value_is_alone_at_its_place(tree: Member) -> None:
 
 @given(st.binary(max_size=200), st.sampled_from([FORM, MULTIPART, "application/xml"]))
 def test_any_bytes_are_read_or_refused(body: bytes, media: str) -> None:
-    # Any other exception would fail it.
+    # Any other exception would fail the test.
     with suppress(ValueError):
         whole = members(body, media)
         assert whole is None or all(list(at(whole, place)) == [value] for place, value in leaves(whole))

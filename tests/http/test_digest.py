@@ -1,4 +1,4 @@
-"""The header Digest, held against bodies."""
+"""The header Digest, compared with bodies."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ SHA_256, SHA_512 = (
         [f"SHA-256={SHA_256}", f"SHA-512={SHA_512}"],
     ],
 )
-def test_right(values: list[str]) -> None:
+def test_a_right_digest_is_accepted(values: list[str]) -> None:
     assert mistake(values, BODY) is None
 
 
@@ -36,20 +36,20 @@ def test_right(values: list[str]) -> None:
         (["MD5=x"], "must have SHA-256"),
         (["SHA-256"], "must have SHA-256"),
         (["SHA-256="], f"the SHA-256 of the 8 bytes of the body is {SHA_256}, not "),
-        (["SHA-256=ä"], "the SHA-256 of the header Digest is no base64"),
-        ([f"SHA-256={SHA_256}!"], "no base64"),
+        (["SHA-256=ä"], "the SHA-256 of the header Digest is not base64"),
+        ([f"SHA-256={SHA_256}!"], "not base64"),
         ([f"SHA-256={SHA_512}"], f"is {SHA_256}, not {SHA_512}"),
         ([f"SHA-256={SHA_256}", f"SHA-512={SHA_256}"], f"is {SHA_512}, not {SHA_256}"),
     ],
 )
-def test_wrong(values: list[str], text: str) -> None:
+def test_a_wrong_digest_is_a_mistake(values: list[str], text: str) -> None:
     assert text in (mistake(values, BODY) or "")
 
 
-def test_an_empty_body_is_called_so() -> None:
+def test_the_mistake_mentions_an_empty_body() -> None:
     assert "an empty body is 47DEQ" in (mistake([f"SHA-256={SHA_256}"], b"") or "")
 
 
 @given(st.lists(st.text(max_size=200), max_size=3), st.binary(max_size=50))
-def test_whatever_is_sent_is_judged(values: list[str], body: bytes) -> None:
+def test_any_header_value_is_checked(values: list[str], body: bytes) -> None:
     assert mistake(values, body)

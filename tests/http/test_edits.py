@@ -23,7 +23,7 @@ PAIRS = (("A", "1"), ("Content-Encoding", "gzip"), ("B", "2"), ("a", "3"), ("Con
         (Edits(body=b"plain"), (("A", "1"), ("B", "2"), ("a", "3"))),
     ],
 )  # fmt: skip
-def test_headers_change_in_their_places(edits: Edits, pairs: tuple[tuple[str, str], ...]) -> None:
+def test_headers_change_in_place(edits: Edits, pairs: tuple[tuple[str, str], ...]) -> None:
     response = edits.change_response(Response(200, PAIRS, b"x"))
     request = edits.change_request(Request("POST", "/v1/x", Headers(PAIRS), b"x", "bank.example", port=443))
     assert response.headers == request.headers.pairs == pairs
@@ -32,7 +32,7 @@ def test_headers_change_in_their_places(edits: Edits, pairs: tuple[tuple[str, st
     assert (request.method, request.target, request.host, request.port) == ("POST", "/v1/x", "bank.example", 443)
 
 
-def test_a_new_body_takes_the_place_of_all_of_it() -> None:
+def test_a_new_body_replaces_the_whole_body() -> None:
     async def rest() -> AsyncGenerator[bytes]:
         yield b""
 
@@ -41,12 +41,12 @@ def test_a_new_body_takes_the_place_of_all_of_it() -> None:
     assert Edits(status=201).change_response(response).rest is response.rest
 
 
-def test_what_is_no_response_is_refused() -> None:
-    with pytest.raises(InvalidResponse, match="204 has no body"):
+def test_an_invalid_response_is_refused() -> None:
+    with pytest.raises(InvalidResponse, match="204 cannot have a body"):
         Edits(status=204).change_response(Response(200, (), b"x"))
 
 
-def test_what_changes_is_told_without_values() -> None:
+def test_the_description_of_an_edit_contains_no_values() -> None:
     assert Edits(503, {"A": ("secret",)}, b"secret").describe() == "status, header A, body"
     assert not Edits()
     assert Edits(drop=True)

@@ -1,4 +1,4 @@
-"""What an error says, in the forms of several interfaces."""
+"""The content of errors, in the forms of several interfaces."""
 
 from typing import Any
 

@@ -45,11 +45,11 @@ def plain(entry: Exchange) -> tuple[object, ...]:
 
 
 @given(ENTRIES)
-def test_an_entry_comes_back_as_it_went(entry: Exchange) -> None:
+def test_an_entry_survives_conversion_to_har_and_back(entry: Exchange) -> None:
     assert plain(from_har(json.loads(json.dumps(to_har(entry))))) == plain(entry)
 
 
-def test_a_document_has_all_that_har_requires() -> None:
+def test_a_document_has_all_members_that_har_requires() -> None:
     document = log([ENTRY, taped("/v1/x", b"\xff")], "said")["log"]
 
     assert document["version"] == "1.2"
@@ -78,7 +78,7 @@ def browser(**parts: object) -> dict[str, object]:
     return {"startedDateTime": "2026-11-21T10:11:12.123Z", "request": request, "response": response, **parts}
 
 
-def test_what_browsers_leave_out_is_not_missed() -> None:
+def test_members_that_browsers_omit_are_optional() -> None:
     entry = from_har(browser())
 
     assert (entry.bank, entry.target) == ("https://bank.example:8443", "/xs2a/v1/accounts?x=y")
@@ -94,11 +94,11 @@ def test_what_browsers_leave_out_is_not_missed() -> None:
         ("2026-11-21T12:11:12.1234567+02:00", datetime(2026, 11, 21, 10, 11, 12, 123456, UTC)),
     ],
 )
-def test_times_are_written_in_many_ways(text: str, expected: datetime) -> None:
+def test_times_are_read_in_several_notations(text: str, expected: datetime) -> None:
     assert from_har(browser(startedDateTime=text)).time == expected
 
 
-def test_an_answer_whose_body_was_not_kept_is_cut() -> None:
+def test_an_answer_without_its_body_is_cut() -> None:
     def with_content(**content: object) -> Exchange:
         return from_har(browser(response={"status": 200, "content": content}))
 
@@ -107,7 +107,7 @@ def test_an_answer_whose_body_was_not_kept_is_cut() -> None:
     assert not with_content(size=0).cut
 
 
-def test_forms_may_come_as_parameters() -> None:
+def test_forms_can_be_given_as_parameters() -> None:
     posted = {"mimeType": "", "params": [{"name": "a b", "value": "c&d"}]}
     assert from_har(browser(request=browser()["request"] | {"postData": posted})).body == b"a+b=c%26d"  # type: ignore[operator]
 
@@ -116,22 +116,25 @@ def test_forms_may_come_as_parameters() -> None:
     ("har", "complaint"),
     [
         ([], "request.url is missing"),
-        (browser(startedDateTime="yesterday"), "startedDateTime cannot be 'yesterday'"),
-        (browser(request={"method": "GET", "url": "/v1"}), "'/v1' is no absolute URL"),
+        (
+            browser(startedDateTime="yesterday"),
+            "startedDateTime must be a time such as 2026-11-21T10:11:12Z, not 'yesterday'",
+        ),
+        (browser(request={"method": "GET", "url": "/v1"}), "'/v1' is not an absolute URL"),
         (browser(response={}), "response.status is missing"),
-        (browser(response={"status": "200"}), "response.status cannot be '200'"),
-        (browser(response={"status": True}), "response.status cannot be 'True'"),
+        (browser(response={"status": "200"}), "response.status has the wrong type: '200'"),
+        (browser(response={"status": True}), "response.status has the wrong type: 'True'"),
         (browser(response={"status": 200, "headers": [{"value": "x"}]}), r"response.headers\[0\]: name is missing"),
         (
             browser(response={"status": 200, "content": {"text": "x", "encoding": "base64"}}),
-            "response.content.text is no base64",
+            "response.content.text is not base64",
         ),
     ],
 )
-def test_mistakes_are_named_by_their_place(har: object, complaint: str) -> None:
+def test_mistakes_have_their_place(har: object, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         from_har(har)
 
 
-def test_a_url_is_an_origin_and_a_target() -> None:
+def test_a_url_is_split_into_origin_and_target() -> None:
     assert split_url("https://a.example?x") == ("https://a.example", "/?x")

@@ -1,4 +1,4 @@
-"""Which header fields count is known in one place, and all who ask agree."""
+"""All modules use the same list of relevant header fields."""
 
 from datetime import UTC, datetime
 

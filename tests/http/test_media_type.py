@@ -20,12 +20,12 @@ def test_a_content_type_names_one_type(field: str | None, media: str) -> None:
 
 
 @pytest.mark.parametrize("media", ["application/json", "text/json", "application/problem+json"])
-def test_types_of_json(media: str) -> None:
+def test_types_of_json_are_recognised(media: str) -> None:
     assert is_json(media)
 
 
 @pytest.mark.parametrize("media", ["", "text/html", "json", "application/jsonp", "application/x-ndjson"])
-def test_types_of_something_else(media: str) -> None:
+def test_other_types_are_not_json(media: str) -> None:
     assert not is_json(media)
 
 
@@ -38,7 +38,7 @@ def test_types_of_something_else(media: str) -> None:
         ('application/json; charset="UTF-8"; odd', "application/json", {"charset": "UTF-8", "odd": ""}),
     ],
 )
-def test_a_word_and_its_parameters(text: str, word: str, parameters: dict[str, str]) -> None:
+def test_a_word_is_split_from_its_parameters(text: str, word: str, parameters: dict[str, str]) -> None:
     assert split_parameters(text) == (word, parameters)
 
 
@@ -59,5 +59,5 @@ def test_a_word_and_its_parameters(text: str, word: str, parameters: dict[str, s
         ("", None),
     ],
 )
-def test_the_type_that_is_liked_best_is_chosen(accept: str, chosen: str | None) -> None:
+def test_the_preferred_type_is_chosen(accept: str, chosen: str | None) -> None:
     assert choose_type(accept, ("application/json", "application/xml", "text/plain")) == chosen

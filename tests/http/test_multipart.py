@@ -1,4 +1,4 @@
-"""Multipart bodies: their parts, and the boundary that is no part of what they say."""
+"""Multipart bodies: their parts, and the boundary, which is not part of the content."""
 
 import pytest
 
@@ -15,11 +15,11 @@ from xs2a_sandbox.http.multipart import parts, without_boundary
         ("text/plain", "text/plain"),
     ],
 )
-def test_the_boundary_is_left_out(field: str, rest: str) -> None:
+def test_the_boundary_is_removed(field: str, rest: str) -> None:
     assert without_boundary(field) == rest
 
 
-def test_parts_without_a_name_have_their_number() -> None:
+def test_parts_without_a_name_are_numbered() -> None:
     first, second = parts(b"--x\r\n\r\none\r\n--x\nContent-Type: text/plain\n\ntwo\n--x--")
 
     assert (first.name, first.content) == ("0", b"one")

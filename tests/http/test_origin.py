@@ -1,4 +1,4 @@
-"""Where a request is meant to go: scheme, host and port compare as they would where it is sent without us."""
+"""The destination of a request: scheme, host and port are compared as they would be without the sandbox."""
 
 import ipaddress
 
@@ -26,7 +26,7 @@ PORT_TEXTS = st.one_of(st.just(""), st.just(":"), NEAR_PORTS.map(lambda port: f"
 
 
 @given(SCHEMES, HOSTS, PORT_TEXTS)
-def test_an_origin_is_that_of_another_library(scheme: str, host: str, port: str) -> None:
+def test_an_origin_is_parsed_as_by_another_library(scheme: str, host: str, port: str) -> None:
     origin = Origin.parse(f"{scheme}://{host}{port}/psd2?a=b#c")
     assert origin
     theirs = URL(f"{scheme}://{host}{port.removesuffix(':') if port == ':' else port}/")
@@ -45,16 +45,16 @@ def test_case_and_a_default_port_make_no_difference(scheme: str, host: str, port
 
 
 @given(st.tuples(SCHEMES, NAMES, NEAR_PORTS), st.tuples(SCHEMES, NAMES, NEAR_PORTS))
-def test_a_bank_is_asked_for_its_own_scheme_host_and_port_alone(
-    bank: tuple[str, str, int], asked: tuple[str, str, int]
+def test_a_bank_matches_only_its_own_scheme_host_and_port(
+    bank: tuple[str, str, int], requested: tuple[str, str, int]
 ) -> None:
-    scheme, host, port = asked
+    scheme, host, port = requested
     request = Request("GET", "/", Headers([("Host", f"{host}:{port}")]), host=host, port=port, scheme=scheme)
-    assert RealBank(f"{bank[0]}://{bank[1]}:{bank[2]}").is_named_by(request) == (bank == asked)
+    assert RealBank(f"{bank[0]}://{bank[1]}:{bank[2]}").is_named_by(request) == (bank == requested)
 
 
 @given(NAMES, st.none() | NEAR_PORTS, SCHEMES, NAMES, st.none() | NEAR_PORTS)
-def test_an_entry_of_hosts_stands_for_one_port(
+def test_an_entry_of_hosts_applies_to_one_port(
     entry: str, entry_port: int | None, scheme: str, host: str, port: int | None
 ) -> None:
     written = entry if entry_port is None else f"{entry}:{entry_port}"
@@ -65,7 +65,7 @@ def test_an_entry_of_hosts_stands_for_one_port(
 
 
 @given(NAMES, NAMES, st.sampled_from(["host", "Host", "tunnel"]))
-def test_who_names_two_places_means_neither(one: str, other: str, where: str) -> None:
+def test_a_request_that_names_two_hosts_matches_neither(one: str, other: str, where: str) -> None:
     assume(one != other)
     headers, tunnel = [("Host", one)], None
     if where == "tunnel":
@@ -105,15 +105,15 @@ def test_who_names_two_places_means_neither(one: str, other: str, where: str) ->
         "[::1%25lo]",
     ],
 )
-def test_what_is_no_authority_is_no_bank(authority: str) -> None:
+def test_an_invalid_authority_matches_no_bank(authority: str) -> None:
     request = Request("GET", "/", Headers([("Host", authority)]), host="bank.example", scheme="https")
     assert not RealBank("https://bank.example", hosts=(BankHost("bank.example"),)).is_named_by(request)
-    # Commas may be in a name, by the letter of RFC 3986; nothing has that name.
+    # RFC 3986 allows commas in a name, but no host has such a name.
     assert "," in authority or Origin.of("https", authority) is None
 
 
 @pytest.mark.parametrize("url", ["", "null", "bank.example", "ftp://bank.example", "https:bank.example", "file:///x"])
-def test_what_is_no_url_of_the_web_has_no_origin(url: str) -> None:
+def test_a_string_that_is_not_a_web_url_has_no_origin(url: str) -> None:
     assert Origin.parse(url) is None
 
 
@@ -121,7 +121,7 @@ def test_what_is_no_url_of_the_web_has_no_origin(url: str) -> None:
     ("entry", "host"),
     [("bank.example", "bank.example"), ("bank.example:8443", "bank.example"), ("::1", "::1"), ("[::1]:9", "::1")],
 )
-def test_the_host_of_an_entry(entry: str, host: str) -> None:
+def test_an_entry_has_its_host(entry: str, host: str) -> None:
     assert host_of(entry) == host
 
 
@@ -134,20 +134,20 @@ def test_the_host_of_an_entry(entry: str, host: str) -> None:
         (Origin("http", "::1", 9), "http://[::1]:9"),
     ],
 )
-def test_it_is_written_as_browsers_do(origin: Origin, text: str) -> None:
+def test_an_origin_is_written_as_by_browsers(origin: Origin, text: str) -> None:
     assert str(origin) == text
 
 
-def test_a_port_that_was_not_asked_for_apart_is_that_of_the_host_header() -> None:
+def test_the_port_of_the_host_header_counts_by_default() -> None:
     request = Request("GET", "/", Headers([("Host", "bank.example:9443")]), host="bank.example", scheme="https")
     assert destinations(request) == {Origin("https", "bank.example", 9443)}
 
 
-def test_without_a_host_header_the_name_asked_for_counts() -> None:
+def test_without_a_host_header_the_requested_name_counts() -> None:
     assert destinations(Request("GET", "/", host="::1", port=9)) == {Origin("http", "::1", 9)}
 
 
-def test_an_address_of_six_is_taken_apart_canonically() -> None:
+def test_an_ipv6_address_is_split_in_canonical_form() -> None:
     assert split_authority("[0:0:0:0:0:0:0:1]:443") == ("::1", 443)
 
 
@@ -161,5 +161,5 @@ def test_an_address_of_six_is_taken_apart_canonically() -> None:
         ("sandbox.local", "http://sandbox.local:1"),
     ],
 )
-def test_addresses_can_be_typed(host: str, expected: str) -> None:
+def test_typed_addresses_are_completed(host: str, expected: str) -> None:
     assert url("http", host, 1) == expected

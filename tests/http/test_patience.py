@@ -26,22 +26,22 @@ def test_the_time_limit_of_an_answer_does_not_run_while_it_is_held(places: list[
     assert answer.status_code == 200
 
 
-def test_who_has_left_before_is_told_at_once() -> None:
+def test_a_client_that_has_left_before_is_reported_at_once() -> None:
     async def main() -> list[str]:
-        told: list[str] = []
+        reports: list[str] = []
         patience = Patience()
         patience.begin(asyncio.timeout(1), 1)
         assert PATIENCE.get() is patience
         patience.leave()
-        with patience.held(lambda: told.append("before")):
+        with patience.held(lambda: reports.append("before")):
             patience.leave()
         patience.leave()
-        return told
+        return reports
 
     assert asyncio.run(main()) == ["before", "before"]
 
 
-def test_the_limit_runs_again_after_a_hold() -> None:
+def test_the_time_limit_runs_again_after_a_hold() -> None:
     async def main() -> tuple[float | None, float | None]:
         patience = Patience()
         async with asyncio.timeout(1) as limit:

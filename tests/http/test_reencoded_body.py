@@ -1,4 +1,4 @@
-"""Bodies as libraries write them anew, and the words for the one that a digest is of."""
+"""Bodies re-encoded by libraries, and the description of the one that matches a digest."""
 
 import hashlib
 import json
@@ -26,32 +26,32 @@ BODY = b'{"b": 1, "a": "\xc3\xa4"}'
     ],
 )
 @pytest.mark.parametrize("algorithm", [hashlib.sha256, hashlib.sha512])
-def test_the_body_that_was_digested(algorithm: "type[hashlib._Hash]", digested: bytes, words: str | None) -> None:
+def test_the_digested_body_is_described(algorithm: "type[hashlib._Hash]", digested: bytes, words: str | None) -> None:
     assert body_of(algorithm(digested).digest(), BODY) == words
 
 
-def test_an_empty_body() -> None:
+def test_an_empty_body_is_described() -> None:
     assert {"the body {}", "the body null", "the body undefined"} <= {words for words, _ in other_bodies(b"")}
 
 
 @pytest.mark.parametrize(
     ("body", "other"), [(b"a\r\nb", b"a\nb"), (b"a\nb", b"a\r\nb")], ids=["line feeds", "carriage returns"]
 )
-def test_line_ends(body: bytes, other: bytes) -> None:
+def test_changed_line_ends_are_described(body: bytes, other: bytes) -> None:
     assert other in [written for _, written in other_bodies(body)]
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_body(body: bytes) -> None:
+def test_any_bytes_can_be_reencoded(body: bytes) -> None:
     assert all(isinstance(written, bytes) for _, written in other_bodies(body))
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))
-def test_json_stays_the_same_value(value: object) -> None:
+def test_reencoded_json_has_the_same_value(value: object) -> None:
     for words, body in other_bodies(json.dumps({"value": value}).encode()):
         if body and not words.startswith("an empty"):
             assert json.loads(body) == {"value": value}, words
 
 
-def test_what_is_nested_too_deep_is_left_as_it_is() -> None:
+def test_a_body_nested_too_deeply_is_not_reencoded() -> None:
     assert "the body indented by 2" not in [words for words, _ in other_bodies(b"[" * 200_000)]

@@ -36,5 +36,5 @@ def test_segments_are_decoded_once_and_a_trailing_slash_does_not_matter(target, 
         ("a=1?2", (("a", "1?2"),)),
     ],
 )
-def test_queries(query, pairs):
+def test_queries_are_split(query, pairs):
     assert split_target("/v1?" + query).query == pairs

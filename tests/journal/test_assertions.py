@@ -1,4 +1,4 @@
-"""What is looked for in the journal, and what is said when it is not there."""
+"""Searching the journal, and the message if nothing is found."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -56,7 +56,7 @@ def entry(number: int = 1, **changes: Any) -> Journaled:
     ],
     ids=str,
 )
-def test_it_fits(wanted: Search) -> None:
+def test_a_matching_exchange_has_no_differences(wanted: Search) -> None:
     assert wanted.differences(entry()) == []
 
 
@@ -76,12 +76,12 @@ def test_it_fits(wanted: Search) -> None:
         (Search(body={"a": {"b": 2}}), "body", 'the body does not contain {"a":{"b":2}}'),
     ],
 )
-def test_it_says_where_and_how_it_differs(wanted: Search, place: str, text: str) -> None:
+def test_a_difference_has_its_place_and_text(wanted: Search, place: str, text: str) -> None:
     assert wanted.differences(entry()) == [(place, text)]
 
 
 @pytest.mark.parametrize("target", ["/xs2a/v1/accounts", "/a/b/v1/accounts/", "/v1/accounts"])
-def test_the_banks_paths_begin_at_v1_wherever_that_is(target: str) -> None:
+def test_paths_of_a_bank_start_at_v1_regardless_of_the_prefix(target: str) -> None:
     assert select([entry(target=target)], Search(path="/v1/accounts"))
 
 
@@ -97,12 +97,12 @@ def test_the_banks_paths_begin_at_v1_wherever_that_is(target: str) -> None:
         (Times(0), {0, 1, 2, 3, 4, 99}, "at least 0 times"),
     ],
 )
-def test_how_often(times: Times, fits: set[int], text: str) -> None:
+def test_the_number_of_times_is_checked(times: Times, fits: set[int], text: str) -> None:
     assert {count for count in (0, 1, 2, 3, 4, 99) if count in times} == fits
     assert str(times) == text
 
 
-def test_what_differs_least_comes_nearest_and_of_equals_the_latest() -> None:
+def test_the_nearest_exchanges_have_the_fewest_differences_and_the_latest_is_first() -> None:
     entries = [entry(1, method="PUT", status=500), entry(2, status=500), entry(3, status=404), entry(4)]
     verdict = verify(entries, Search(method="GET", status=201), Times())
     assert not verdict.holds
@@ -110,7 +110,7 @@ def test_what_differs_least_comes_nearest_and_of_equals_the_latest() -> None:
     assert verify(entries, Search(status=500), Times(2, 2)).holds
 
 
-def test_a_verdict_reads_well() -> None:
+def test_a_verdict_is_readable() -> None:
     seen = [entry(1), entry(2, method="DELETE", target="/v1/consents/c1", status=204, rule=None)]
     assert str(verify(seen, Search(method="POST", path="/v1/consents", body={"x": 1}), Times(1, 1))) == (
         'expected once: POST /v1/consents body={"x":1}\n'
@@ -126,21 +126,21 @@ def test_a_verdict_reads_well() -> None:
         "      the path is /v1/accounts, not /v1/consents\n"
         '      the body does not contain {"x":1}\n'
         "\n"
-        "what was asked:\n"
+        "requests:\n"
         "  #1 GET /v1/accounts?withBalance=true → 200 handler account-list\n"
         "  #2 DELETE /v1/consents/c1 → 204 handler -"
     )
 
 
-def test_a_verdict_about_nothing_says_so() -> None:
+def test_a_verdict_about_an_empty_journal_says_that_there_are_no_requests() -> None:
     assert str(verify([], Search(method="GET"), Times())).endswith("no request has reached the sandbox")
 
 
-def test_too_often_shows_no_nearest() -> None:
+def test_too_many_matches_show_no_nearest_exchange() -> None:
     assert "nearest" not in str(verify([entry(1), entry(2), entry(3, status=404)], Search(status=200), Times(1, 1)))
 
 
-def test_errors_warnings_and_what_came_nearest_stand_below_the_line() -> None:
+def test_errors_warnings_and_nearest_entries_are_listed_below_the_line() -> None:
     near = {"operation": "account-list", "method": "GET", "path": "/v1/accounts", "place": "a.yaml:3"}
     body = {
         "tppMessages": [{"text": "unknown path"}],
@@ -162,7 +162,7 @@ def test_an_answer_of_any_shape_can_be_listed(body: Any) -> None:
     assert len(list_entries([entry(status=404, answer_body=to_json(body))])) == 1
 
 
-def test_only_the_last_are_listed() -> None:
+def test_only_the_last_exchanges_are_listed() -> None:
     assert list_entries([entry(number) for number in range(1, 14)], 10)[:2] == [
         "  … and 3 before",
         f"  {line(entry(4))}",
@@ -183,7 +183,7 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("one", FILTERS, ids=lambda one: one.name)
-def test_every_filter_filters(one: Filter) -> None:
+def test_every_filter_excludes_exchanges(one: Filter) -> None:
     entries = [entry(1), entry(2)]
     assert select(entries, Search(**{one.name: None})) == entries
     value = VALUES.get(one.name, VALUES[one.kind])

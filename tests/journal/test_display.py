@@ -1,4 +1,6 @@
-"""How exchanges are shown: what was typed here as it was, without secrets; what is of a real bank as a recording."""
+"""How exchanges are shown: simulated ones as they were typed, without secrets; those with a real bank as in a
+recording.
+"""
 
 import asyncio
 import json
@@ -24,11 +26,11 @@ from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.redaction.redactor import Redactor
 
 OURS = "AT459880000010204711"
-"""Of the bundled test data."""
+"""An account of the bundled test data."""
 SPACED = "AT45 9880 0000 1020 4711"
 PAN = "4111111111111111"
 STRANGE = "DE89370400440532013000"
-"""An account that is in no test data."""
+"""An account that is not in the test data."""
 UUID_TEXT = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 SECRETS = {
     "header": "3f0c1d-bearer-9a81",
@@ -43,7 +45,7 @@ SECRETS = {
 
 
 class Seen:
-    """A sandbox that is asked, and what its log and its journal show."""
+    """A sandbox that gets requests, with its log and its journal."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -114,13 +116,13 @@ class TestSimulated:
             "/v1/accounts/anna%20gr%C3%BCnwald",
         ],
     )
-    def test_paths_are_shown_as_they_were_typed(self, tmp_path: Path, path: str) -> None:
+    def test_paths_are_shown_as_typed(self, tmp_path: Path, path: str) -> None:
         with seen(tmp_path) as sandbox:
             sandbox.ask("GET", f"{path}?bookingStatus=bothh")
             assert sandbox.path == path
             assert sandbox.last.target == f"{path}?bookingStatus=bothh"
 
-    def test_ids_of_the_test_data_and_those_that_were_given_out(self, tmp_path: Path) -> None:
+    def test_ids_from_the_test_data_and_from_answers_are_shown(self, tmp_path: Path) -> None:
         sent = {
             "access": {"balances": [{"iban": OURS}], "transactions": []},
             "recurringIndicator": False,
@@ -148,18 +150,18 @@ class TestSimulated:
             assert sandbox.last.json == payment
             assert sandbox.last.answer_json == made
 
-    def test_an_error_says_what_is_wrong(self, tmp_path: Path) -> None:
+    def test_an_error_is_shown(self, tmp_path: Path) -> None:
         with seen(tmp_path) as sandbox:
             answer = sandbox.ask("GET", "/v1/acounts")
             assert b"/v1/acounts" in answer
             assert sandbox.last.answer_body == answer
 
-    def test_json_that_cannot_be_read_is_shown(self, tmp_path: Path) -> None:
+    def test_unreadable_json_is_shown(self, tmp_path: Path) -> None:
         with seen(tmp_path) as sandbox:
             sandbox.ask("POST", "/v1/consents", {}, b'{"access": {"balances": [}, "password": "geheim-4711-pw"}')
             assert sandbox.last.body == b'{"access": {"balances": [}, "password": "dropped"}'
 
-    def test_secrets_are_shown_nowhere(self, tmp_path: Path) -> None:
+    def test_secrets_are_never_shown(self, tmp_path: Path) -> None:
         headers = {
             "Authorization": f"Bearer {SECRETS['header']}",
             "X-API-Key": SECRETS["key"],
@@ -190,7 +192,7 @@ class TestSimulated:
             assert displayed[0].json["link"] == "https://shop.example/?code=dropped&x=y"
             assert displayed[1].body == b"grant_type=authorization_code&code=dropped&client_secret=dropped"
 
-    def test_accounts_and_addresses_that_nobody_knows_are_replaced(self, tmp_path: Path) -> None:
+    def test_unknown_accounts_and_addresses_are_replaced(self, tmp_path: Path) -> None:
         strange = (STRANGE, "DE89 3704 0044 0532 0130 00", "maria.huber@mail.example", "4111111111111111")
         body = {"iban": strange[0], "note": f"for {strange[1]}, {strange[2]}", "card": strange[3], "n": int(strange[3])}
         with seen(tmp_path) as sandbox:
@@ -202,26 +204,26 @@ class TestSimulated:
                 assert one not in text
             assert exchange.json["note"].startswith("for DE")
 
-    def test_pages_and_controls_of_the_sandbox_in_its_log(self, tmp_path: Path) -> None:
+    def test_requests_for_pages_and_control_are_shown_in_the_log(self, tmp_path: Path) -> None:
         with seen(tmp_path) as sandbox:
             sandbox.ask("GET", "/_sandbox/state/consents/anything")
             assert sandbox.path == "/_sandbox/state/consents/anything"
 
-    def test_in_spy_what_the_sandbox_answers_is_shown_as_typed(self, tmp_path: Path) -> None:
+    def test_answers_of_the_sandbox_in_mode_spy_are_shown_as_typed(self, tmp_path: Path) -> None:
         with seen_with_bank(tmp_path, "spy", ok()) as sandbox:
             sandbox.ask("GET", "/v1/consents/mistyped-by-me/status")
             assert sandbox.path == sandbox.last.target == "/v1/consents/mistyped-by-me/status"
 
 
 class TestOfARealBank:
-    """Real people's data: as it would be recorded."""
+    """Data of real people, shown as they would be recorded."""
 
     ANSWER = ok(json.dumps({"accounts": [{"iban": STRANGE, "ownerName": "Maria Huber"}]}).encode())
 
     @pytest.mark.parametrize(
         ("mode", "path"), [("record", "/v1/accounts"), ("spy", "/unheard"), ("compare", "/v1/accounts")]
     )
-    def test_what_a_bank_is_asked_and_answers(self, tmp_path: Path, mode: str, path: str) -> None:
+    def test_exchanges_with_a_bank_are_redacted(self, tmp_path: Path, mode: str, path: str) -> None:
         real = ("Maria Huber", "Maria%20Huber", "maria.huber", STRANGE, "mhuber77")
         with seen_with_bank(tmp_path, mode, self.ANSWER) as sandbox:
             sandbox.ask(
@@ -234,7 +236,7 @@ class TestOfARealBank:
                 assert one not in text
             assert sandbox.path == sandbox.last.target.partition("?")[0]
 
-    def test_the_session_is_shown_as_it_was_typed(self, tmp_path: Path) -> None:
+    def test_the_session_is_shown_as_typed(self, tmp_path: Path) -> None:
         with seen_with_bank(tmp_path, "record", self.ANSWER) as sandbox:
             sandbox.ask("GET", f"/s/ci-42/v1/accounts/{STRANGE}")
             assert sandbox.path.startswith("/s/ci-42/v1/accounts/DE")
@@ -242,14 +244,14 @@ class TestOfARealBank:
             sandbox.ask("GET", "/v1/accounts", {"X-Sandbox-Session": "me"})
             assert sandbox.last.headers.get("x-sandbox-session") == "me"
 
-    def test_what_is_refused_before_it_is_known_for_whom_it_is(self, tmp_path: Path) -> None:
+    def test_a_request_refused_before_its_session_is_known_is_redacted(self, tmp_path: Path) -> None:
         with seen_with_bank(tmp_path, "record", self.ANSWER) as sandbox:
             sandbox.ask("GET", f"/s/{quote('Maria Huber')}/v1/accounts/{STRANGE}")
             text = repr((sandbox.path, sandbox.last.target, sandbox.last.headers))
             assert STRANGE not in text
             assert "Maria" not in text
 
-    def test_a_bank_that_cannot_be_reached(self, tmp_path: Path) -> None:
+    def test_a_request_to_an_unreachable_bank_is_redacted(self, tmp_path: Path) -> None:
         with FarBank(ok()) as gone:
             url = gone.url
         with seen(tmp_path, mode="record", bank=url, to=tmp_path / "rec") as sandbox:
@@ -258,8 +260,8 @@ class TestOfARealBank:
             assert "mhuber77" not in repr((sandbox.path, sandbox.last))
 
 
-def test_names_of_members_in_warnings_of_a_replay(tmp_path: Path) -> None:
-    """A replay is asked with what real people's data are recorded under."""
+def test_member_names_in_warnings_of_a_replay_are_redacted(tmp_path: Path) -> None:
+    """The requests of a replay contain the recorded data of real people."""
     with seen_with_bank(tmp_path, "record", TestOfARealBank.ANSWER) as sandbox:
         sandbox.ask("POST", "/v1/consents", {"Host": "localhost"}, {"access": {}})
     derive(tmp_path / "rec", None)
@@ -275,7 +277,7 @@ def test_names_of_members_in_warnings_of_a_replay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", few([2_000, 20_000], [2_000]))
-def test_a_uuid_is_one_as_a_whole_and_nothing_in_it_is_a_card_or_an_account(count: int) -> None:
+def test_a_uuid_is_shown_as_a_whole_and_never_taken_for_a_card_or_an_account(count: int) -> None:
     random = Random(2026)
     uuids = [str(UUID(int=random.getrandbits(128), version=4)) for _ in range(count)]
     typed, personal = TypedRedactor(b"k" * 32), Redactor(b"k" * 32)
@@ -291,14 +293,14 @@ def test_a_uuid_is_one_as_a_whole_and_nothing_in_it_is_a_card_or_an_account(coun
 
 @pytest.mark.parametrize("pan", [PAN, "4111-1111-1111-1111", "4111 1111 1111 1111"])
 @pytest.mark.parametrize("path", ["/v1/cards/{}", "/v1/cards/x-{}-y/status", f"/v1/{UUID_TEXT}/{{}}/{UUID_TEXT}"])
-def test_a_card_number_is_hidden_in_a_path_also_beside_uuids(path: str, pan: str) -> None:
+def test_a_card_number_in_a_path_is_hidden_even_next_to_uuids(path: str, pan: str) -> None:
     for redactor in (TypedRedactor(b"k" * 32), Redactor(b"k" * 32)):
         shown = unquote(redactor.target(path.format(quote(pan))))
         assert pan not in shown
         assert shown.count(UUID_TEXT) == path.count(UUID_TEXT)
 
 
-def test_test_data_that_is_edited_is_known_from_then_on(tmp_path: Path) -> None:
+def test_edited_test_data_are_known_from_then_on(tmp_path: Path) -> None:
     engine = build.build(Settings(state="memory:", confdir=tmp_path / "conf"))
     with Seen(engine) as sandbox:
         sandbox.ask("GET", f"/v1/accounts/{STRANGE}")

@@ -1,4 +1,4 @@
-"""The journal itself: bounded, whole, and never shown as it is."""
+"""The journal itself: limited, complete, and never shown unredacted."""
 
 import asyncio
 import threading
@@ -29,40 +29,40 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\n"
 
 
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=4))
-def test_header_fields_come_back_as_they_were(pairs: list[tuple[str, str]]) -> None:
+def test_header_fields_are_returned_unchanged(pairs: list[tuple[str, str]]) -> None:
     journal = Journal()
     journal.add(Request("GET", "/", Headers(pairs)), Response(), exchange())
     (entry,) = journal
     assert (entry.headers.pairs, entry.answer_headers.pairs) == (tuple(pairs), ())
 
 
-def test_headers_that_cannot_be_one_text_count_like_others() -> None:
+def test_headers_with_null_characters_count_like_others() -> None:
     journal = Journal(bytes=10_000)
     for _ in range(10):
         journal.add(Request("GET", "/", Headers([("X", "\0" * 4000)])), Response(), exchange())
     assert len(journal) == 1
 
 
-def test_what_is_no_json_reads_as_none() -> None:
+def test_an_invalid_json_body_is_none() -> None:
     journal = Journal()
     journal.add(Request("POST", "/", body=b"\xff{"), Response(body=b"[" * 100_000), exchange())
     (entry,) = journal
     assert (entry.json, entry.answer_json) == (None, None)
 
 
-def test_the_path_has_neither_query_nor_the_prefix_of_the_session() -> None:
+def test_the_path_has_no_query_and_no_session_prefix() -> None:
     journal = filled(Journal(), "/s/me/v1/accounts?x=y", session="me")
     filled(journal, "/s/me/v1/accounts", session="other")
     assert [entry.path for entry in journal] == ["/v1/accounts", "/s/me/v1/accounts"]
 
 
-def test_the_oldest_go_first_when_there_are_too_many() -> None:
+def test_the_oldest_exchanges_are_dropped_first() -> None:
     journal = filled(Journal(count=3), "/1", "/2", "/3", "/4", "/5")
     assert [(entry.number, entry.target) for entry in journal] == [(3, "/3"), (4, "/4"), (5, "/5")]
 
 
 @given(st.lists(st.integers(0, 3 * KEPT_BODY), max_size=20), st.integers(2_000, 300_000))
-def test_it_never_holds_more_bytes_than_it_may(sizes: list[int], limit: int) -> None:
+def test_the_journal_never_exceeds_its_limit_in_bytes(sizes: list[int], limit: int) -> None:
     journal = Journal(bytes=limit)
     for size in sizes:
         journal.add(Request("POST", "/", body=b"x" * size), Response(body=b"y" * size), exchange())
@@ -71,7 +71,7 @@ def test_it_never_holds_more_bytes_than_it_may(sizes: list[int], limit: int) -> 
     assert held == 0 or journal.entries()[-1].number == len(sizes)
 
 
-def test_long_bodies_are_cut_and_it_is_said() -> None:
+def test_long_bodies_are_cut_and_marked() -> None:
     journal = Journal()
     journal.add(Request("POST", "/", body=b"x" * KEPT_BODY), Response(body=b"y" * (KEPT_BODY + 1)), exchange())
     journal.add(Request("POST", "/", body=b"x" * KEPT_BODY), Response(body=b"y" * KEPT_BODY), exchange())
@@ -80,7 +80,7 @@ def test_long_bodies_are_cut_and_it_is_said() -> None:
     assert second.cut is False
 
 
-def test_an_answer_that_goes_on_is_cut() -> None:
+def test_an_answer_with_a_rest_is_cut() -> None:
     async def rest():  # type: ignore[no-untyped-def]
         yield b"more"
 
@@ -89,7 +89,7 @@ def test_an_answer_that_goes_on_is_cut() -> None:
     assert journal.entries()[0].cut
 
 
-def test_one_session_is_forgotten_or_all_and_numbers_go_on() -> None:
+def test_clearing_one_session_or_all_keeps_counting_the_numbers() -> None:
     journal = filled(filled(Journal(), "/1", "/2"), "/3", session="other")
     assert journal.clear("other") == 1
     assert [entry.target for entry in journal] == ["/1", "/2"]
@@ -98,7 +98,7 @@ def test_one_session_is_forgotten_or_all_and_numbers_go_on() -> None:
     assert filled(journal, "/4").entries()[0].number == 4
 
 
-def test_what_was_forgotten_no_longer_counts_against_the_bytes() -> None:
+def test_cleared_exchanges_no_longer_count_towards_the_limit() -> None:
     journal = filled(Journal(bytes=2_500), "/1", "/2")
     journal.clear()
     assert len(filled(journal, "/3", "/4")) == 2
@@ -112,7 +112,7 @@ def test_an_exchange_is_found_by_its_number() -> None:
     assert journal.get(1) is None
 
 
-def test_without_a_redactor_nothing_that_could_be_secret_is_shown() -> None:
+def test_without_a_redactor_no_possible_secret_is_shown() -> None:
     journal = Journal()
     headers = Headers([("Authorization", "Bearer SECRET"), ("Content-Type", "application/json")])
     request = Request("POST", "/v1/x?SECRET=SECRET", headers, b"SECRET")
@@ -123,7 +123,7 @@ def test_without_a_redactor_nothing_that_could_be_secret_is_shown() -> None:
     assert "SECRET" in repr(journal.entries()[0])
 
 
-def test_the_redactor_is_given_an_exchange_and_its_answer_is_shown() -> None:
+def test_the_redactor_decides_what_is_shown() -> None:
     seen: list[Exchange] = []
 
     def show[E: Exchange](exchange: E, personal: bool) -> E:
@@ -139,7 +139,7 @@ def test_the_redactor_is_given_an_exchange_and_its_answer_is_shown() -> None:
     assert [(one.method, one.target, one.status) for one in seen] == [("GET", "/v1/accounts", 200)]
 
 
-def test_threads_may_share_it() -> None:
+def test_threads_can_share_the_journal() -> None:
     journal = Journal(count=10_000, bytes=100_000_000)
     threads = [threading.Thread(target=filled, args=(journal, *["/x"] * 500)) for _ in range(4)]
     for thread in threads:
@@ -149,7 +149,7 @@ def test_threads_may_share_it() -> None:
     assert sorted(entry.number for entry in journal) == list(range(1, 2001))
 
 
-def test_the_engine_writes_down_every_exchange_with_the_bank() -> None:
+def test_the_engine_records_every_exchange_with_the_bank() -> None:
     engine = an_engine()
     client = Client(engine, "me")
     client.get("/v1/accounts?withBalance=true")
@@ -160,7 +160,7 @@ def test_the_engine_writes_down_every_exchange_with_the_bank() -> None:
     ]
 
 
-def test_neither_control_nor_pages_are_written_down() -> None:
+def test_requests_for_control_and_pages_are_not_recorded() -> None:
     engine = an_engine()
     client = Client(engine)
     for target in ("/_sandbox/health", "/_sandbox/state", "/_sandbox/none", "/sca/consents?consent_id=x", "/s/a/sca/b"):
@@ -168,14 +168,14 @@ def test_neither_control_nor_pages_are_written_down() -> None:
     assert list(engine.journal) == []
 
 
-def test_a_request_whose_session_is_refused_is_written_down_too() -> None:
+def test_a_request_with_an_invalid_session_is_recorded_too() -> None:
     engine = an_engine()
     Client(engine, "no such name!").get("/v1/accounts")
     assert [entry.status for entry in engine.journal] == [400]
 
 
 class Together:
-    """Two journals, as two processes have them."""
+    """Two journals, as in two processes."""
 
     def __init__(self) -> None:
         self.parts = [Part(self, number) for number in (1, 2)]
@@ -195,6 +195,16 @@ class Part:
         return [part.answers[question](argument) for part in self.together.parts]
 
 
+def test_a_verdict_is_noted_in_the_process_that_stores_the_exchange() -> None:
+    first, second = Together().journals
+    filled(first, "/here")
+    filled(second, "/there")
+    there = next(entry for entry in asyncio.run(first.read_whole()) if entry.target == "/there")
+    asyncio.run(first.note_verdict(there, "differs"))
+    found = {entry.target: entry.verdict for entry in asyncio.run(second.read_whole())}
+    assert found == {"/here": None, "/there": "differs"}
+
+
 def test_several_processes_have_one_journal() -> None:
     together = Together()
     first, second = together.journals
@@ -204,12 +214,12 @@ def test_several_processes_have_one_journal() -> None:
     seen = [[entry.number for entry in asyncio.run(journal.read_whole())] for journal in together.journals]
 
     assert seen[0] == seen[1] == sorted(seen[0])
-    assert len(set(seen[0])) == 3  # the last three of all, not of each
-    # Who has which: the remainder tells.
+    assert len(set(seen[0])) == 3  # the last three of both, not of each
+    # The remainder shows which process stores the exchange.
     assert [number % 2 for number in seen[0]] == [0, 1, 0]
 
 
-def test_what_is_cleared_from_the_whole_is_gone_everywhere() -> None:
+def test_clearing_the_complete_journal_clears_it_in_every_process() -> None:
     together = Together()
     for journal in together.journals:
         filled(journal, "/")

@@ -1,6 +1,5 @@
-"""Lines of the log: all of them, in their order, and none torn by another process that writes into the same pipe."""
+"""The text of the log is complete, and no line is torn by another process that writes to the same pipe."""
 
-import asyncio
 from io import BytesIO, StringIO, TextIOWrapper
 from select import PIPE_BUF
 
@@ -11,7 +10,7 @@ from xs2a_sandbox.journal.log_writer import LogWriter
 
 
 class Stream(StringIO):
-    """Keeps what each call of the system would have been given."""
+    """Stores what each system call would have written."""
 
     def __init__(self, *, broken: bool = False) -> None:
         super().__init__()
@@ -26,63 +25,40 @@ class Stream(StringIO):
         self.truncate()
 
 
-def write(stream: Stream, *batches: list[str]) -> None:
-    """Writes the lines of each batch before the first of them is due."""
-
-    async def work() -> None:
-        lines = LogWriter(stream)
-        for texts in batches:
-            for text in texts:
-                lines.write(text)
-            lines.close()
-
-    asyncio.run(work())
-
-
 def test_lines_are_written_together() -> None:
     stream = Stream()
-    write(stream, ["a", "b"], [], ["c"])
+    lines = LogWriter(stream)
+    for text in ("a\nb\n", "", "c\n"):
+        lines.write(text)
     assert stream.calls == ["a\nb\n", "c\n"]
 
 
-def test_lines_are_written_without_being_asked_for() -> None:
-    class Watched(Stream):
-        def flush(self) -> None:
-            super().flush()
-            written.set()
-
-    async def work() -> None:
-        LogWriter(stream).write("one")
-        await asyncio.wait_for(written.wait(), 10)
-
-    written, stream = asyncio.Event(), Watched()
-    asyncio.run(work())
-    assert stream.calls == ["one\n"]
-
-
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=700), max_size=60))
-def test_no_call_is_torn_and_no_line_is_lost(texts: list[str]) -> None:
+def test_no_line_is_torn_or_lost(texts: list[str]) -> None:
     stream = Stream()
-    write(stream, texts)
+    LogWriter(stream).write("".join(f"{text}\n" for text in texts))
     assert "".join(stream.calls).splitlines() == texts
     for call in stream.calls:
+        assert call.endswith("\n")
         assert len(call.encode()) <= PIPE_BUF or call.count("\n") == 1
 
 
-def test_who_reads_no_more_stops_nothing() -> None:
+def test_a_line_longer_than_the_pipe_buffer_is_written_in_one_piece() -> None:
+    stream, long = Stream(), "x" * (PIPE_BUF * 2)
+    LogWriter(stream).write(f"before\n{long}\nafter\n")
+    assert stream.calls == ["before\n", f"{long}\n", "after\n"]
+
+
+def test_a_reader_that_has_gone_stops_nothing() -> None:
     stream = Stream(broken=True)
-    write(stream, ["a"], ["b"])
+    lines = LogWriter(stream)
+    lines.write("a\n")
+    lines.write("b\n")
     assert stream.calls == []
 
 
-def test_a_character_that_the_encoding_has_not_costs_no_line() -> None:
+def test_a_character_outside_the_encoding_does_not_lose_the_line() -> None:
     written = BytesIO()
-
-    async def work() -> None:
-        lines = LogWriter(TextIOWrapper(written, encoding="ascii", write_through=True))
-        for text in ("before", "Bäckerei", "after"):
-            lines.write(text)
-        lines.close()
-        assert written.getvalue() == b"before\nB\\xe4ckerei\nafter\n"
-
-    asyncio.run(work())
+    stream = TextIOWrapper(written, encoding="ascii", write_through=True)
+    LogWriter(stream).write("before\nBäckerei\nafter\n")
+    assert written.getvalue() == b"before\nB\\xe4ckerei\nafter\n"

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus's own parser reads them."""
+"""The metrics, read with Prometheus's own parser."""
 
 import pickle
 
@@ -27,7 +27,7 @@ def value(text: bytes, name: str, **labels: str) -> float:
     return samples(text)[f"xs2a_sandbox_{name}", tuple(sorted(labels.items()))]
 
 
-def test_requests_are_counted_by_who_answered_what_where() -> None:
+def test_requests_are_counted_by_operation_status_source_and_door() -> None:
     metrics = Metrics()
     for seconds in (0.0004, 0.02, 60.0):
         metrics.count_answer(entry("account-list", 200, "handler", seconds), "direct")
@@ -49,14 +49,14 @@ def test_requests_are_counted_by_who_answered_what_where() -> None:
     assert value(text, "sessions") == 3
 
 
-def test_what_takes_as_long_as_a_bound_is_below_it() -> None:
+def test_a_duration_equal_to_a_bound_counts_as_below_it() -> None:
     metrics = Metrics()
     metrics.committed(BOUNDS[0])
 
     assert value(metrics.text({}), "commit_seconds_bucket", le=str(BOUNDS[0])) == 1
 
 
-def test_those_of_several_processes_are_one_sum() -> None:
+def test_the_metrics_of_several_processes_are_added() -> None:
     parts = [Metrics(), Metrics()]
     for part in parts:
         part.count_answer(entry("account-list", 200, "handler", 0.5), "direct")
@@ -75,9 +75,9 @@ def test_those_of_several_processes_are_one_sum() -> None:
     assert parts[0].counters["bank_calls"] == 2
 
 
-def test_the_page_tells_what_was_answered_to_who_has_the_token() -> None:
+def test_the_metrics_page_needs_the_admin_token() -> None:
     admin = Admin(Client(governed()))
-    assert [admin.client.get(STATUS).status for _ in range(4)] == [200] * 4  # the last ones as kept answers
+    assert [admin.client.get(STATUS).status for _ in range(4)] == [200] * 4  # the last ones are cached answers
     assert admin.ask("PUT", "state/notes/1", json={}).status == 201
 
     page = admin.ask("GET", "metrics")

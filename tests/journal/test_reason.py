@@ -33,7 +33,7 @@ def answer(value: Any, *headers: tuple[str, str]) -> Response:
         (b"[" * 100_000, None),
     ],
 )
-def test_what_an_answer_says(body: Any, expected: str | None) -> None:
+def test_the_reason_contains_the_error_of_the_answer(body: Any, expected: str | None) -> None:
     assert reason.of_answer(answer(body)) == expected
 
 
@@ -51,7 +51,7 @@ def test_what_an_answer_says(body: Any, expected: str | None) -> None:
         ("x", ""),
     ],
 )
-def test_what_an_unknown_path_was_meant_to_be(diagnosis: Any, more: str) -> None:
+def test_the_reason_suggests_the_intended_path(diagnosis: Any, more: str) -> None:
     body = {"tppMessages": [MESSAGE], "sandbox": diagnosis}
     assert reason.of_answer(answer(body)) == f"CONSENT_UNKNOWN: XS2A017E: consent x{more}"
 
@@ -72,7 +72,7 @@ def test_a_compressed_answer_is_read() -> None:
         (BankError("busy"), "BankError: busy"),
     ],
 )
-def test_what_went_wrong_inside(error: Exception, expected: str) -> None:
+def test_the_reason_describes_an_internal_failure(error: Exception, expected: str) -> None:
     assert reason.of_failure(error) == expected
 
 
@@ -95,7 +95,7 @@ CREDENTIALS = b64encode(b"client-7:basic-secret").decode()
         ('ge"hei\\m', Request("PUT", "/", body=b'{"password": "ge\\"hei\\\\m"}')),
     ],
 )
-def test_no_secret_of_the_request_is_shown(secret: str, request_: Request) -> None:
+def test_secrets_of_the_request_are_hidden(secret: str, request_: Request) -> None:
     text = f"cannot use {secret} nor {secret!r} nor {json.dumps(secret)} of client-7"
     shown = reason.without_secrets(text, request_, str)
     assert shown.startswith("cannot use … nor ")
@@ -104,18 +104,18 @@ def test_no_secret_of_the_request_is_shown(secret: str, request_: Request) -> No
     assert shown.endswith(" of client-7")
 
 
-def test_words_that_go_with_a_secret_stay() -> None:
+def test_words_next_to_a_secret_are_shown() -> None:
     request = Request("GET", "/", Headers([("Authorization", "Bearer geheim-1"), ("X-Pin", "1")]))
     text = "send `Authorization: Bearer TOKEN`, 1 of 10"
     assert reason.without_secrets(text, request, str) == text
 
 
-def test_what_else_is_hidden_is_said_elsewhere() -> None:
+def test_the_redactor_hides_other_personal_data() -> None:
     assert reason.without_secrets("of Anna", None, lambda text: text.replace("Anna", "N.")) == "of N."
 
 
-def test_what_cannot_be_redacted_is_not_quoted() -> None:
+def test_a_text_that_cannot_be_redacted_is_hidden() -> None:
     def fails(text: str) -> str:
         raise ValueError(text)
 
-    assert reason.without_secrets("of Anna", None, fails) == "(not shown, as it could not be redacted: ValueError)"
+    assert reason.without_secrets("of Anna", None, fails) == "(not shown, because it could not be redacted: ValueError)"

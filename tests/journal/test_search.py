@@ -4,21 +4,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal.journal import Journal, KeptExchange
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.journal.search import EXAMPLES, KEYS, STATES, count_values, fits, parse
+from xs2a_sandbox.journal.outcome import Outcome
+from xs2a_sandbox.journal.search import EXAMPLES, KEYS, STATES, correct, count_values, fits, parse
 
 
-def kept(target: str = "/v1/accounts", body: bytes = b"", fault: str | None = None, **members: Any) -> KeptExchange:
+def kept(
+    target: str = "/v1/accounts",
+    body: bytes = b"",
+    fault: str | None = None,
+    outcome: Outcome | None = None,
+    **members: Any,
+) -> KeptExchange:
     entry = {
         "session": "default", "method": "GET", "path": target, "status": 200, "milliseconds": 12.5, "source": "handler",
-        "rule": "account-list", "operation": "account-list", **members,
+        "rule": "account-list", "operation": "account-list", "fault": fault, **members,
     }  # fmt: skip
     journal = Journal()
     request = Request(method=entry["method"], target=target, body=body)
-    journal.add(request, Response(entry["status"], (("X-Colour", "Red"),), b"", fault), LogEntry(**entry))
+    journal.add(request, Response(entry["status"], (("X-Colour", "Red"),), b""), LogEntry(**entry), outcome)
     return journal.kept_after(0)[0]
 
 
@@ -28,7 +36,8 @@ PAID = kept(
     method="POST", status=503, session="ci-42", milliseconds=812.0, rule="fault-1", operation="initiate-payment",
 )  # fmt: skip
 MISSED = kept("/v1/nothing", status=404, source="sandbox", rule=None, operation=None, reason="no such path")
-AMENDED = kept(amended=("ids-null",), warnings=("a warning",))
+PAID = structs.replace(PAID, number=17)
+AMENDED = kept(outcome=Outcome("differs"), amended=("ids-null",), warnings=("a warning",))
 ALL = {"read": READ, "paid": PAID, "missed": MISSED, "amended": AMENDED}
 
 
@@ -53,9 +62,14 @@ ALL = {"read": READ, "paid": PAID, "missed": MISSED, "amended": AMENDED}
         ("fault:reset", "paid"),
         ("ms:>500", "paid"),
         ("ms:<=12", ""),
+        ("number:1", "read missed amended"),
+        ("number:>1", "paid"),
+        ("number:<=123456789012345", "read paid missed amended"),
         ("is:error", "paid missed"),
         ("is:faulted", "paid"),
         ("is:amended", "amended"),
+        ("is:different", "amended"),
+        ("!is:different status:200", "read"),
         ("is:warned", "amended"),
         ("is:unmatched", "missed"),
         ("GRÜN", "paid"),
@@ -66,7 +80,7 @@ ALL = {"read": READ, "paid": PAID, "missed": MISSED, "amended": AMENDED}
         ("status:4xx method:post", ""),
     ],
 )
-def test_a_search_finds(text: str, fitting: str) -> None:
+def test_a_search_finds_its_exchanges(text: str, fitting: str) -> None:
     terms = parse(text)
     assert [name for name, one in ALL.items() if fits(terms, one)] == fitting.split()
 
@@ -78,18 +92,44 @@ def test_a_search_finds(text: str, fitting: str) -> None:
         ("colour:red", "there are status, method"),
         ("status:many", "status: takes a status, a class or a comparison, such as status:404"),
         ("status:", "status: needs a value, such as status:4xx"),
+        ("number:last", "number: takes the number of an exchange or a comparison"),
         ("ms:soon", "ms: takes milliseconds or a comparison, such as ms:20"),
-        ("is:slow", "is: takes one of error, faulted, amended, warned, unmatched, not 'slow'"),
-        ('"open', "a quote is not closed"),
+        ("is:slow", "is: takes one of error, faulted, amended, different, warned, unmatched, not 'slow'"),
+        ('"open', "missing closing quote"),
     ],
 )
-def test_what_is_no_search_is_explained(text: str, words: str) -> None:
+def test_an_invalid_search_is_explained(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=r".") as failure:
         parse(text)
     assert words in str(failure.value)
 
 
-def test_every_key_has_an_example_that_is_a_search() -> None:
+@pytest.mark.parametrize(
+    ("text", "corrected"),
+    [
+        ("stauts:404", "status:404"),
+        ("status:4x", "status:4xx"),
+        ("status:4***", "status:4xx"),
+        ("Staus:4X", "status:4xx"),
+        ("status=404", "status:404"),
+        ("ms>500 method:post", "ms:>500 method:post"),
+        ('!staus:404 "a phrase" path:/v1/*', '!status:404 "a phrase" path:/v1/*'),
+        ("is:eror", "is:error"),
+        ("status:404", None),
+        ("state=abc", None),
+        ("colour:red", None),
+        ("is:blue", None),
+        ("status:many", None),
+        ("stauts:many", None),
+        ('"open', None),
+        ("", None),
+    ],
+)
+def test_a_search_that_is_mistyped_is_corrected(text: str, corrected: str | None) -> None:
+    assert correct(text) == corrected
+
+
+def test_every_key_has_a_valid_example() -> None:
     assert EXAMPLES.keys() == KEYS.keys()
     for key, value in EXAMPLES.items():
         (term,) = parse(f"!{key}:{value}")

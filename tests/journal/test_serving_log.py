@@ -1,4 +1,4 @@
-"""Whatever goes wrong while the sandbox serves reaches the standard error, also while mitmproxy listens to the log."""
+"""Every problem while serving reaches standard error, even while mitmproxy listens to the log."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def test_a_warning_is_a_line() -> None:
 @pytest.mark.parametrize(
     ("level", "text"), [("info", "loaded again"), ("warning", "warning: too old"), ("error", "a.yaml:3: no\nmend it")]
 )
-def test_a_note_stands_for_itself_or_is_a_json_line(level: Literal["info", "warning", "error"], text: str) -> None:
+def test_a_note_is_plain_text_or_a_json_line(level: Literal["info", "warning", "error"], text: str) -> None:
     lines: list[str] = []
     ServingLog("text", lines.append).note(text.removeprefix("warning: "), level)
     ServingLog("json", lines.append).note(text.removeprefix("warning: "), level)
@@ -60,8 +60,8 @@ def test_a_note_stands_for_itself_or_is_a_json_line(level: Literal["info", "warn
     assert "\n" not in line
 
 
-def test_all_that_serve_says_as_json_is_lines_of_json(tmp_path: Path) -> None:
-    """At the start, when files change, with a mistake in them, and at the end."""
+def test_all_output_of_serve_as_json_is_lines_of_json(tmp_path: Path) -> None:
+    """At the start, when files change, when they contain a mistake, and at the end."""
     case = tmp_path / "cases" / "one.yaml"
     case.parent.mkdir()
     case.write_text("cassette: 1\nrules: []\n")
@@ -71,7 +71,7 @@ def test_all_that_serve_says_as_json_is_lines_of_json(tmp_path: Path) -> None:
     with served(tmp_path, "--log-format", "json", settings=settings) as serving:
         serving.warning("longer than max_age")
         case.write_text("cassette: 2\n")
-        mistake = json.loads(serving.warning("kept what was loaded before"))
+        mistake = json.loads(serving.warning("the files that were loaded before stay in use"))
         case.write_text("cassette: 1\nrules: []\n# the same\n")
         loaded = json.loads(serving.warning("loaded again"))
         assert serving.stop() == 0
@@ -83,11 +83,11 @@ def test_all_that_serve_says_as_json_is_lines_of_json(tmp_path: Path) -> None:
     assert all({"time", "level", "message"} == entry.keys() for entry in entries)
 
 
-def test_information_is_none() -> None:
+def test_information_is_not_logged() -> None:
     assert said_by(lambda: log.info("client connect")) == []
 
 
-def test_after_it_nobody_listens() -> None:
+def test_the_log_is_silent_after_serving() -> None:
     lines: list[str] = []
     with standing(ServingLog("text", lines.append)):
         pass
@@ -95,8 +95,8 @@ def test_after_it_nobody_listens() -> None:
     assert not lines
 
 
-def test_it_is_heard_while_mitmproxy_listens() -> None:
-    """Its master has a handler on the root logger, so that Python does not speak for itself."""
+def test_warnings_are_logged_while_mitmproxy_listens() -> None:
+    """Its master installs a handler on the root logger, so that Python does not print warnings itself."""
 
     async def warn() -> None:
         master = Master(Options())
@@ -109,7 +109,7 @@ def test_it_is_heard_while_mitmproxy_listens() -> None:
     assert line.endswith(" warning heard")
 
 
-def test_a_traceback_stands_below_its_line() -> None:
+def test_a_traceback_follows_its_line() -> None:
     (text,) = said_by(lambda: log.error("failed", exc_info=raised(KeyError("accounts"), OSError("first"))))
     lines = text.splitlines()
     assert lines[0].endswith(" error failed")
@@ -119,7 +119,7 @@ def test_a_traceback_stands_below_its_line() -> None:
     assert any(__file__ in line for line in lines)
 
 
-def test_as_json_it_is_a_member_of_one_line() -> None:
+def test_a_traceback_as_json_is_a_member_of_its_line() -> None:
     (text,) = said_by(lambda: log.error("failed", exc_info=raised(KeyError("accounts"))), "json")
     assert text.isprintable()
     entry = json.loads(text)
@@ -129,7 +129,7 @@ def test_as_json_it_is_a_member_of_one_line() -> None:
     assert entry["traceback"].endswith("KeyError: 'accounts'")
 
 
-def test_what_an_exception_says_is_redacted_and_where_it_was_is_not() -> None:
+def test_the_text_of_an_exception_is_redacted_but_not_its_location() -> None:
     error = raised(ValueError("of Anna\nand Bert"), KeyError("Anna"))
     (text,) = said_by(lambda: log.error("failed", exc_info=error), redact=lambda text: text.replace("Anna", "N."))
     assert "Anna" not in text
@@ -138,7 +138,7 @@ def test_what_an_exception_says_is_redacted_and_where_it_was_is_not() -> None:
     assert __file__ in text
 
 
-def test_secrets_of_the_request_are_in_no_traceback() -> None:
+def test_secrets_of_the_request_do_not_appear_in_tracebacks() -> None:
     request = Request("POST", "/x", Headers([("Authorization", "Bearer geheim-123")]), b'{"password": "so-secret"}')
     error = raised(ValueError("geheim-123, so-secret, plain"))
     (text,) = said_by(lambda: log.error("failed", exc_info=error, extra={"request": request}))
@@ -154,15 +154,15 @@ def test_a_group_shows_every_exception() -> None:
 
 @pytest.fixture(scope="module")
 def every_warning(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The standard error of a real `serve` that has given every warning that the code can give."""
+    """Return the standard error of a real `serve` that has raised every warning in the code."""
     with served(tmp_path_factory.mktemp("all"), "--say-all", entry="tests.support.failing") as serving:
         serving.warning(f"probe {len(calls()) - 1} of ")
         return serving.warnings
 
 
 @pytest.mark.parametrize(("number", "call"), list(enumerate(calls())), ids=lambda value: getattr(value, "place", ""))
-def test_every_warning_of_the_code_reaches_the_standard_error(every_warning: str, number: int, call: Call) -> None:
-    assert call.level >= logging.WARNING, "what is less than a warning is shown to nobody"
+def test_every_warning_of_the_code_reaches_standard_error(every_warning: str, number: int, call: Call) -> None:
+    assert call.level >= logging.WARNING, "levels below warning are not shown"
     level = logging.getLevelName(call.level).lower()
     assert f" {level} probe {number} of {call.place}\n" in every_warning
 
@@ -173,20 +173,20 @@ def test_the_warnings_of_the_code_are_found() -> None:
     assert len({call.logger for call in calls()}) > 1
 
 
-def test_no_other_module_makes_its_own_way_to_the_log() -> None:
-    """Loggers stand where `calls` finds them: at the top of a module."""
+def test_no_other_module_creates_a_logger() -> None:
+    """Loggers are created where `calls` finds them: at the top of a module."""
     from tests.support.warned import PACKAGE
 
     for file in PACKAGE.rglob("*.py"):
         lines = [line for line in file.read_text().splitlines() if "getLogger(" in line and not line[0].isspace()]
         others = [line for line in file.read_text().splitlines() if "getLogger(" in line and line[0].isspace()]
-        allowed = {"mitmproxy_addon.py", "mitmproxy_master.py", "serving_log.py", "examples.py"}
+        allowed = {"mitmproxy_addon.py", "mitmproxy_master.py", "serving_log.py", "examples.py", "library_log.py"}
         assert not others or file.name in allowed, (file, others)
         assert len(lines) <= 1, file
 
 
-def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    """Who has read the log has gone: the app still gets its answers."""
+def test_a_stream_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    """The reader of the log has gone; the app still gets its answers."""
 
     def fails(text: str) -> None:
         raise BrokenPipeError

@@ -1,4 +1,4 @@
-"""The journal that several sandboxes share: sent beside the answers, once, and read by each as a whole."""
+"""The journal that several sandboxes share: sent in the background, once, and read by each as a whole."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -15,6 +15,7 @@ from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.journal import Journal, Journaled
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.journal.outcome import Outcome
 from xs2a_sandbox.journal.shared import SharedJournal
 from xs2a_sandbox.state.stream import Item
 
@@ -50,7 +51,7 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_whoever_looks_sees_what_all_have_answered() -> None:
+def test_every_sandbox_sees_the_exchanges_of_all() -> None:
     async def work() -> None:
         stream = PlayedStream()
         one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
@@ -64,7 +65,7 @@ def test_whoever_looks_sees_what_all_have_answered() -> None:
     run(work)
 
 
-def test_an_entry_is_the_same_elsewhere() -> None:
+def test_an_entry_is_equal_in_all_sandboxes() -> None:
     async def work() -> None:
         stream = PlayedStream()
         alone, one, other = Journal(), SharedJournal(stream=stream), SharedJournal(stream=stream)
@@ -79,7 +80,7 @@ def test_an_entry_is_the_same_elsewhere() -> None:
     run(work)
 
 
-def test_what_real_people_have_a_part_in_leaves_no_process_unredacted() -> None:
+def test_exchanges_with_personal_data_are_redacted_before_they_are_sent() -> None:
     async def work() -> None:
         stream = PlayedStream()
         shown = 0
@@ -108,7 +109,35 @@ def test_what_real_people_have_a_part_in_leaves_no_process_unredacted() -> None:
     run(work)
 
 
-def test_nothing_is_lost_while_the_stream_is_away() -> None:
+def test_a_late_verdict_reaches_all_sandboxes() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
+        soon, late = Outcome(), Outcome()
+        for target, outcome in (("/soon", soon), ("/late", late), ("/never", Outcome())):
+            one.add(Request("GET", target), Response(), exchange(), outcome)
+        add(one, "/by-hand")
+        soon.settle("same")
+        await other.read_whole()
+        await until(lambda: not one._is_unsent())
+
+        async def verdicts(journal: Journal) -> list[str | None]:
+            return [entry.verdict for entry in await journal.read_whole()]
+
+        assert await verdicts(one) == await verdicts(other) == ["same", None, None, None]
+        late.settle("differs")
+        by_hand = (await other.read_whole()).entries()[-1]
+        await other.note_verdict(by_hand, "differs")
+        await until(lambda: not (one._is_unsent() or other._is_unsent()))
+        assert await verdicts(one) == await verdicts(other) == ["same", "differs", None, "differs"]
+        third = SharedJournal(stream=stream)
+        assert await verdicts(third) == ["same", "differs", None, "differs"]
+        assert await targets(third) == ["/soon", "/late", "/never", "/by-hand"]
+
+    run(work)
+
+
+def test_nothing_is_lost_while_the_stream_is_down() -> None:
     async def work() -> None:
         stream = PlayedStream()
         journal = SharedJournal(stream=stream)
@@ -124,7 +153,7 @@ def test_nothing_is_lost_while_the_stream_is_away() -> None:
     run(work)
 
 
-def test_what_was_sent_and_not_confirmed_is_there_once() -> None:
+def test_an_unconfirmed_exchange_is_stored_only_once() -> None:
     async def work() -> None:
         stream = PlayedStream()
         journal = SharedJournal(stream=stream)
@@ -139,7 +168,7 @@ def test_what_was_sent_and_not_confirmed_is_there_once() -> None:
     run(work)
 
 
-def test_what_is_cleared_is_gone_everywhere() -> None:
+def test_cleared_exchanges_are_gone_everywhere() -> None:
     async def work() -> None:
         stream = PlayedStream()
         one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
@@ -158,7 +187,7 @@ def test_what_is_cleared_is_gone_everywhere() -> None:
     run(work)
 
 
-def test_what_the_stream_has_dropped_is_dropped() -> None:
+def test_exchanges_dropped_by_the_stream_are_dropped() -> None:
     async def work() -> None:
         stream = PlayedStream(count=3)
         one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
@@ -171,7 +200,7 @@ def test_what_the_stream_has_dropped_is_dropped() -> None:
     run(work)
 
 
-def test_it_ends_with_all_sent() -> None:
+def test_closing_the_journal_sends_everything() -> None:
     async def work() -> None:
         stream = PlayedStream()
         journal = SharedJournal(stream=stream)
@@ -185,7 +214,7 @@ def test_it_ends_with_all_sent() -> None:
     run(work)
 
 
-def test_the_other_processes_of_a_sandbox_hand_over_what_they_have() -> None:
+def test_other_workers_hand_over_their_exchanges() -> None:
     async def work() -> None:
         stream = PlayedStream()
         journals = [SharedJournal(stream=stream) for _ in range(2)]
@@ -211,7 +240,7 @@ def test_the_other_processes_of_a_sandbox_hand_over_what_they_have() -> None:
     run(work)
 
 
-def test_whose_certificate_was_shown_is_told_to_all() -> None:
+def test_the_owner_of_a_client_certificate_is_shared() -> None:
     async def work() -> None:
         stream = PlayedStream()
         first, second = SharedJournal(stream=stream), SharedJournal(stream=stream)
@@ -225,7 +254,7 @@ def test_whose_certificate_was_shown_is_told_to_all() -> None:
     run(work)
 
 
-def test_what_another_version_has_written_is_passed_over() -> None:
+def test_items_of_another_version_are_ignored() -> None:
     async def work() -> None:
         stream = PlayedStream()
         journal = SharedJournal(stream=stream)
@@ -236,7 +265,7 @@ def test_what_another_version_has_written_is_passed_over() -> None:
     run(work)
 
 
-def test_items_that_are_no_exchanges_are_skipped_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_invalid_items_are_skipped_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
         stream = PlayedStream()
         journal = SharedJournal(stream=stream)
@@ -246,8 +275,8 @@ def test_items_that_are_no_exchanges_are_skipped_and_named_once(caplog: pytest.L
             b"",
             b"\xff",
             b"[]",
-            b'{"format": 3}\n',
-            b'{"format": 3, "exchange": 1, "kept": {}, "body": 0}',
+            b'{"format": 4}\n',
+            b'{"format": 4, "exchange": 1, "kept": {}, "body": 0}',
         ):
             await stream.append(str(content), [Item("default", 1, content)], 0.0)
         add(journal, "/b")

@@ -1,4 +1,4 @@
-"""Traces: a span of each exchange in the app's own trace, and nothing of OpenTelemetry where nobody asked for it."""
+"""Traces: a span for each exchange in the app's own trace. OpenTelemetry is used only if it is configured."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def client(exporter: InMemorySpanExporter) -> Client:
 
 def test_the_trace_of_the_app_is_continued(client: Client, exporter: InMemorySpanExporter) -> None:
     before = instant() * 1e9
-    for _ in range(4):  # later ones are kept answers
+    for _ in range(4):  # later ones are cached answers
         assert client.get(STATUS, headers=CONTINUED).status == 200
     spans = exporter.get_finished_spans()
     assert len({span.context.span_id for span in spans}) == 4
@@ -58,7 +58,7 @@ def test_the_trace_of_the_app_is_continued(client: Client, exporter: InMemorySpa
         assert span.attributes["xs2a_sandbox.operation"] == "consent-status"
 
 
-def test_without_one_a_trace_begins(client: Client, exporter: InMemorySpanExporter) -> None:
+def test_a_request_without_a_trace_starts_one(client: Client, exporter: InMemorySpanExporter) -> None:
     client.get("/nowhere?secret=1")
     client.get(STATUS, headers={"traceparent": "no such thing"})
     nowhere, begun = exporter.get_finished_spans()
@@ -71,14 +71,14 @@ def test_without_one_a_trace_begins(client: Client, exporter: InMemorySpanExport
     assert not [value for value in nowhere.attributes.values() if "secret" in str(value)]
 
 
-def test_a_failure_of_the_server_is_one(client: Client, exporter: InMemorySpanExporter) -> None:
+def test_a_server_error_fails_the_span(client: Client, exporter: InMemorySpanExporter) -> None:
     assert client.get(STATUS, headers={"X-Sandbox-Prefer": "status=503"}).status == 503
     (span,) = exporter.get_finished_spans()
     assert span.status.status_code == StatusCode.ERROR
 
 
 @pytest.mark.parametrize("environment", [{}, {"OTEL_TRACES_EXPORTER": "none"}, {"OTEL_SERVICE_NAME": "x"}])
-def test_nobody_has_asked(environment: dict[str, str]) -> None:
+def test_tracing_is_off_by_default(environment: dict[str, str]) -> None:
     assert from_environment(environment) is None
 
 
@@ -89,8 +89,8 @@ def test_nobody_has_asked(environment: dict[str, str]) -> None:
         ({"OTEL_TRACES_EXPORTER": "console, other"}, "other"),
     ],
 )
-def test_an_exporter_that_there_is_not(environment: dict[str, str], name: str) -> None:
-    with pytest.raises(ConfigError, match=f"exporter {name}, which is not installed; there are: .*console"):
+def test_an_unknown_exporter_is_an_error(environment: dict[str, str], name: str) -> None:
+    with pytest.raises(ConfigError, match=f"exporter {name} is not installed; installed exporters: .*console"):
         from_environment(environment)
 
 
@@ -102,19 +102,17 @@ def test_an_exporter_that_there_is_not(environment: dict[str, str], name: str) -
         ({"OTEL_TRACES_EXPORTER": "console,otlp"}, ["console", "otlp_proto_http"]),
     ],
 )
-def test_the_exporters_of_the_environment(environment: dict[str, str], names: list[str]) -> None:
+def test_the_environment_selects_the_exporters(environment: dict[str, str], names: list[str]) -> None:
     assert list(tracing._exporters(environment)) == names
 
 
-def test_where_it_is_not_installed_a_line_says_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_installation_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(tracing, "find_spec", lambda name: None)
     assert from_environment({"OTEL_TRACES_EXPORTER": "console"}) is None
     assert "pip install 'xs2a-sandbox[otel]'" in caplog.text
 
 
-def test_nothing_of_it_is_imported_unasked() -> None:
+def test_opentelemetry_is_imported_only_if_configured() -> None:
     lines = (
         "import sys; from xs2a_sandbox.doors import serving; from xs2a_sandbox.journal import tracing; "
         "assert tracing.from_environment({}) is None; print(*[m for m in sys.modules if 'opentelemetry' in m])"
@@ -123,7 +121,7 @@ def test_nothing_of_it_is_imported_unasked() -> None:
     assert done.stdout.strip() == ""
 
 
-def test_a_real_serve_sends_what_is_left_at_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopping_sandbox_sends_the_remaining_spans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
 
     from tests.support.recorded_bank.process import stopping

@@ -1,4 +1,4 @@
-"""An app whose tokens are bound to its key (RFC 9449), with httpx at a real `serve`."""
+"""An app whose tokens are bound to its key (RFC 9449), using httpx against a real `serve`."""
 
 import ssl
 from collections.abc import Iterator
@@ -66,15 +66,13 @@ def prover() -> Prover:
 
 @pytest.fixture
 def bound(app: httpx.Client, prover: Prover) -> str:
-    """A token that is bound to the prover's key."""
+    """Return a token that is bound to the prover's key."""
     grant_answer = token(app, prover.proof("POST", url(app, TOKEN)))
     assert (grant_answer.status_code, grant_answer.json()["token_type"]) == (200, "DPoP")
     return str(grant_answer.json()["access_token"])
 
 
-def test_a_token_is_good_with_a_proof_of_its_own_for_each_request(
-    app: httpx.Client, prover: Prover, bound: str
-) -> None:
+def test_a_token_needs_a_new_proof_for_each_request(app: httpx.Client, prover: Prover, bound: str) -> None:
     proof = prover.proof("GET", url(app, CONSENT), bound)
     assert use(app, bound, proof).json()["consentStatus"] == "valid"
     status, code, challenge, text = refusal(use(app, bound, proof))
@@ -84,11 +82,11 @@ def test_a_token_is_good_with_a_proof_of_its_own_for_each_request(
     assert use(app, bound, prover.proof("GET", url(app, CONSENT), bound)).status_code == 200
 
 
-def test_a_token_is_good_with_its_key_alone(app: httpx.Client, prover: Prover, bound: str) -> None:
+def test_a_token_works_only_with_its_key(app: httpx.Client, prover: Prover, bound: str) -> None:
     other = Prover()
     for answer, words in [
         (use(app, bound, other.proof("GET", url(app, CONSENT), bound)), (prover.thumbprint, other.thumbprint)),
-        (use(app, bound, scheme="Bearer"), ("sent with the scheme DPoP",)),
+        (use(app, bound, scheme="Bearer"), ("send it with the scheme DPoP",)),
         (use(app, bound, prover.proof("GET", url(app, CONSENT), bound), scheme="Bearer"), ("the scheme DPoP",)),
     ]:
         status, code, challenge, text = refusal(answer)
@@ -97,17 +95,17 @@ def test_a_token_is_good_with_its_key_alone(app: httpx.Client, prover: Prover, b
         assert [word for word in words if word not in text] == []
 
 
-def test_a_proof_at_the_bank_is_for_the_token_the_address_and_the_method(
+def test_the_bank_accepts_a_proof_only_for_its_token_address_and_method(
     app: httpx.Client, prover: Prover, bound: str
 ) -> None:
     here = url(app, CONSENT)
     wrong = {
-        "is missing; it must have one proof": (),
+        "is missing; it must contain one proof": (),
         "is sent 2 times": (prover.proof("GET", here, bound), prover.proof("GET", here, bound)),
         "the ath of the DPoP proof is missing": (prover.proof("GET", here),),
         "the ath of the DPoP proof is": (prover.proof("GET", here, "another"),),
-        "the htu of the DPoP proof is": (prover.proof("GET", url(app, TOKEN), bound),),
-        "the htm of the DPoP proof is": (prover.proof("POST", here, bound),),
+        "the htu of the DPoP proof must be": (prover.proof("GET", url(app, TOKEN), bound),),
+        "the htm of the DPoP proof must be": (prover.proof("POST", here, bound),),
     }
     for words, proofs in wrong.items():
         status, code, _, text = refusal(use(app, bound, *proofs))
@@ -115,7 +113,7 @@ def test_a_proof_at_the_bank_is_for_the_token_the_address_and_the_method(
         assert words in text
 
 
-def test_no_bound_token_without_a_proof(app: httpx.Client, prover: Prover) -> None:
+def test_without_a_proof_there_is_no_bound_token(app: httpx.Client, prover: Prover) -> None:
     proof = prover.proof("POST", url(app, TOKEN))
     assert token(app, proof).status_code == 200
     wrong = {"is missing": (), "was used before": (proof,), "sent 2 times": (proof, prover.proof("POST", "x"))}
@@ -126,26 +124,26 @@ def test_no_bound_token_without_a_proof(app: httpx.Client, prover: Prover) -> No
         assert refused.headers["cache-control"] == "no-store"
 
 
-def test_every_broken_proof_is_refused_where_tokens_are_given_and_used(app: httpx.Client, bound: str) -> None:
+def test_every_broken_proof_is_refused_when_tokens_are_issued_and_used(app: httpx.Client, bound: str) -> None:
     for words, (text, _) in BROKEN.items():
         if len(text) > 8000:
-            continue  # servers take no header of that length
+            continue  # servers do not accept a header of that length
         assert token(app, text).json()["error"] == "invalid_dpop_proof", words
         assert refusal(use(app, bound, text))[:2] == (401, "TOKEN_INVALID"), words
 
 
-def test_a_session_has_its_own_address_and_its_own_proofs(app: httpx.Client, prover: Prover) -> None:
+def test_a_session_has_its_own_address_and_proofs(app: httpx.Client, prover: Prover) -> None:
     proof = prover.proof("POST", url(app, "/s/mine" + TOKEN))
     assert token(app, proof, prefix="/s/mine").status_code == 200
     refused = token(app, proof)
     assert "htu" in refused.json()["error_description"]
 
 
-def test_a_token_that_is_bound_to_no_key_is_sent_as_bearer(app: httpx.Client, serving: Serving, prover: Prover) -> None:
+def test_an_unbound_token_is_sent_as_bearer(app: httpx.Client, serving: Serving, prover: Prover) -> None:
     admin = {"Authorization": f"Bearer {serving.token}"}
     kept = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00"}
     here = f"{serving.direct}/_sandbox/state/tokens/plain"
     assert httpx.put(here, json=kept, headers=admin, trust_env=False).is_success
     assert use(app, "plain", scheme="Bearer").status_code == 200
     text = refusal(use(app, "plain", prover.proof("GET", url(app, CONSENT), "plain")))[3]
-    assert "bound to no key" in text
+    assert "not bound to a key" in text

@@ -1,6 +1,7 @@
-"""A bank of another family, in YAML alone: its own pages, parameters and names, and an endpoint that a claim leads to.
+"""A bank of another family, defined only in YAML: its own pages, parameters and names, and an authorisation endpoint
+that uses claims.
 
-Nothing in it starts an authorisation but effects.
+Its authorisations are started only by effects.
 """
 
 import base64
@@ -153,7 +154,7 @@ def row(page: str, label: str) -> list[str]:
     return found
 
 
-def test_lint_has_nothing_to_say(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lint_finds_no_problems(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     problems = check(Settings(state="memory:", confdir=folder, dialect="foreign"))
     assert [problem.text for problem in problems] == []
@@ -171,7 +172,7 @@ def test_a_page_has_its_own_address_and_rows(bank: Client) -> None:
     assert (transaction(bank).get("consents", "i 1") or {})["status"] == "authorised"
 
 
-def test_a_test_approves_what_no_operation_starts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_can_approve_a_consent_that_no_operation_starts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     own = Sandbox(Blueprint.read(Settings(state="memory:", confdir=folder, dialect="foreign")), LoopThread())
     own.state.put("consents", "i1", {"status": "awaiting", "accounts": [OWN[0]]})
@@ -179,19 +180,19 @@ def test_a_test_approves_what_no_operation_starts(folder: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("link", ["/sca/consents?consent_id=1", "/sca/authorize", "/sca/access/1", "/sca"])
-def test_pages_of_other_banks_are_not_there(bank: Client, link: str) -> None:
+def test_pages_of_other_banks_are_not_found(bank: Client, link: str) -> None:
     assert bank.get(link).status == 404
 
 
 @pytest.mark.parametrize(
     ("link", "status"), [("order=o1", 400), ("order=o1&branch=desk", 404), ("order=o2&branch=web", 404)]
 )
-def test_a_link_names_all_that_its_page_has_in_its_address(bank: Client, link: str, status: int) -> None:
+def test_a_link_must_contain_all_parameters_of_its_page(bank: Client, link: str, status: int) -> None:
     order(bank)
     assert bank.get(f"/sca/pay/order?{link}").status == status
 
 
-def test_attempts_are_what_the_section_says(bank: Client) -> None:
+def test_the_section_sets_the_number_of_attempts(bank: Client) -> None:
     visit = intent(bank)
     visit.open()
     visit.send(psuId="anna", password="wrong")
@@ -200,10 +201,10 @@ def test_attempts_are_what_the_section_says(bank: Client) -> None:
     assert visit.title == "Locked after too many attempts"
 
 
-# -- an account chosen for a payment
+# -- choosing the account for a payment
 
 
-def test_the_customer_chooses_the_account_that_pays(bank: Client) -> None:
+def test_the_customer_chooses_the_account(bank: Client) -> None:
     visit = order(bank)
     visit.open()
     assert row(visit.page, "From") == ["The account that you choose"]
@@ -219,7 +220,7 @@ def test_the_customer_chooses_the_account_that_pays(bank: Client) -> None:
     assert state["debtor"] == {"account": OWN[1]}
 
 
-def test_an_account_without_the_money_is_not_taken(bank: Client) -> None:
+def test_an_account_without_enough_money_is_refused(bank: Client) -> None:
     visit = order(bank, amount="999999.00")
     visit.log_in()
     visit.send(account=OWN[0])
@@ -230,7 +231,7 @@ def test_an_account_without_the_money_is_not_taken(bank: Client) -> None:
 
 
 @pytest.mark.parametrize("sca", ["redirect", "decoupled"])
-def test_without_a_choice_the_customer_pays_from_an_own_account(bank: Client, sca: str) -> None:
+def test_without_a_choice_an_account_of_the_customer_is_used(bank: Client, sca: str) -> None:
     visit = order(bank, sca)
     if sca == "redirect":
         assert visit.open(decide="approve").status == 200
@@ -244,7 +245,7 @@ def test_without_a_choice_the_customer_pays_from_an_own_account(bank: Client, sc
         assert bank.get(visit.resource).json()["state"] == "ACSP"
 
 
-def test_the_confirmation_code_has_the_dialects_name(bank: Client) -> None:
+def test_the_confirmation_code_has_the_parameter_name_of_the_dialect(bank: Client) -> None:
     order(bank)
     (id,) = transaction(bank).own("authorisations")
     state = transaction(bank)
@@ -266,7 +267,7 @@ def code(bank: Client, claims: str, **more: str) -> str:
     return back["code"]
 
 
-def test_a_claim_leads_to_the_page_and_no_proof_of_possession_is_needed(bank: Client) -> None:
+def test_a_claim_opens_the_page_without_a_proof_of_possession(bank: Client) -> None:
     order(bank, "oauth")
     given = exchange(bank, code=code(bank, "order:o1", scope="payments"))
     assert (given.status, given.json()["scope"]) == (200, "payments")
@@ -274,7 +275,7 @@ def test_a_claim_leads_to_the_page_and_no_proof_of_possession_is_needed(bank: Cl
     assert (token["family"], token["resource"]) == ("payment", "o1")
 
 
-def test_a_scope_is_not_needed(bank: Client) -> None:
+def test_the_scope_is_optional(bank: Client) -> None:
     intent(bank, "oauth")
     given = exchange(bank, code=code(bank, "intent:i 1"))
     assert (given.status, given.json().keys()) == (200, {"access_token"})
@@ -285,25 +286,25 @@ CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest())
 
 
 @pytest.mark.parametrize(
-    ("asked", "form", "reason"),
+    ("challenge", "form", "reason"),
     [
         ({"code_challenge": CHALLENGE, "code_challenge_method": "S256"}, {"code_verifier": VERIFIER}, None),
         ({"code_challenge": CHALLENGE, "code_challenge_method": "S256"}, {}, "code_verifier is required"),
-        ({"code_challenge": CHALLENGE, "code_challenge_method": "S256"}, {"code_verifier": "x"}, "does not fit"),
+        ({"code_challenge": CHALLENGE, "code_challenge_method": "S256"}, {"code_verifier": "x"}, "does not match"),
         ({}, {"code_verifier": VERIFIER}, "had no code_challenge"),
     ],
 )
-def test_who_sends_a_challenge_has_to_answer_it(
-    bank: Client, asked: Mapping[str, str], form: Mapping[str, str], reason: str | None
+def test_a_challenge_must_be_answered(
+    bank: Client, challenge: Mapping[str, str], form: Mapping[str, str], reason: str | None
 ) -> None:
     order(bank, "oauth")
-    answer = exchange(bank, code=code(bank, "order:o1", **asked), **form)
-    said: Any = answer.json()
+    answer = exchange(bank, code=code(bank, "order:o1", **challenge), **form)
+    error: Any = answer.json()
     assert answer.status == (400 if reason else 200)
-    assert reason is None or reason in said["reason"]
+    assert reason is None or reason in error["reason"]
 
 
-def test_what_is_found_nowhere_is_told_in_the_banks_words(bank: Client) -> None:
+def test_an_unknown_claim_is_an_error_in_the_words_of_the_bank(bank: Client) -> None:
     answer = brought(endpoint(bank, "order:none"))
     assert (answer["error"], answer["error_description"]) == ("invalid_scope", "claims must name an intent or an order")
     order(bank, "redirect")

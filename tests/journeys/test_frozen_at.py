@@ -1,4 +1,4 @@
-"""`--frozen-at TIME`: the clock that every session begins with."""
+"""`--frozen-at TIME`: the initial clock of every session."""
 
 import json
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def agreed(session: Served, valid_until: date) -> httpx.Response:
     return httpx.post(f"{session.base_url}/v1/consents", json=body, headers=HEADERS, trust_env=False)
 
 
-# -- a served one
+# -- a sandbox with this option
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def of_admin(process: Process) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["default", "ci"])
-def test_the_first_request_of_every_session_is_answered_by_that_clock(process: Process, name: str) -> None:
+def test_the_first_request_of_every_session_uses_that_clock(process: Process, name: str) -> None:
     session = Served(process, name)
     assert agreed(session, TODAY - timedelta(days=1)).status_code == 400
     made = agreed(session, TODAY).json()["consentId"]
@@ -70,7 +70,7 @@ def test_the_first_request_of_every_session_is_answered_by_that_clock(process: P
     assert session.clock.now.isoformat() == SHOWN
 
 
-def test_a_set_clock_is_the_sessions_own_until_a_reset(process: Process) -> None:
+def test_a_clock_set_for_a_session_stays_until_a_reset(process: Process) -> None:
     session, other = Served(process, "one"), Served(process, "two")
     made = agreed(session, TODAY).json()["consentId"]
 
@@ -85,8 +85,8 @@ def test_a_set_clock_is_the_sessions_own_until_a_reset(process: Process) -> None
 
 
 @pytest.mark.slow
-def test_kept_state_under_another_time(tmp_path: Path) -> None:
-    """Sessions that set no clock go by the new one; their test data stay where they were, but for `default`."""
+def test_a_stored_state_can_be_used_with_another_time(tmp_path: Path) -> None:
+    """Sessions without a set clock follow the new one. Their test data keep their dates, except in `default`."""
     state = ("--state", f"sqlite:{tmp_path / 'state.db'}")
     later = "2031-05-16T00:00"
 
@@ -114,7 +114,7 @@ def test_kept_state_under_another_time(tmp_path: Path) -> None:
         assert Served(process, "own").clock.now.isoformat() == "2040-01-01T00:00:00+01:00"
 
 
-def test_the_status_shows_it(process: Process) -> None:
+def test_the_status_shows_the_time(process: Process) -> None:
     status = httpx.get(f"{process.direct}/_sandbox/status", headers=of_admin(process), trust_env=False).json()
 
     assert status["frozen_at"] == SHOWN
@@ -133,7 +133,9 @@ def test_the_status_shows_it(process: Process) -> None:
         ("9999-12-31", ', not "9999-12-31": the clock can only show times from 1970 to 2999'),
     ],
 )
-def test_a_time_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, reason: str) -> None:
+def test_an_invalid_time_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, reason: str
+) -> None:
     expected = "must be an ISO 8601 time such as 2026-11-21T09:00:00 (the bank's time) or 2026-11-21T08:00:00Z"
     monkeypatch.chdir(tmp_path)
 
@@ -146,7 +148,9 @@ def test_a_time_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wr
 
 
 @pytest.mark.parametrize("written", ["20", "'x'", "true"])
-def test_a_time_in_the_file_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+def test_an_invalid_time_in_the_settings_file_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("xs2a-sandbox.yaml").write_text(f"frozen_at: {written}\n")
 
@@ -156,8 +160,8 @@ def test_a_time_in_the_file_that_is_none(tmp_path: Path, monkeypatch: pytest.Mon
     assert "xs2a-sandbox.yaml:1:12: error wrong-" in result.stderr
 
 
-def test_the_same_time_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file's, in commands that need no running sandbox: an example that holds on that day alone."""
+def test_other_commands_use_the_time_of_the_settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example passes only on that day."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     Path("xs2a-sandbox.yaml").write_text(f'frozen_at: "{TIME}"\n')
@@ -176,11 +180,11 @@ def test_the_same_time_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert json.loads(explained.stdout)["decision"] == "rule"
 
 
-# -- whatever the time is
+# -- any time
 
 
 @pytest.mark.parametrize("time", ["1970-01-02T12:00", "2028-02-29T23:30", "2026-03-29T02:30", "2999-12-30T12:00"])
-def test_the_bundled_examples_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time: str) -> None:
+def test_the_bundled_examples_pass_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time: str) -> None:
     monkeypatch.chdir(tmp_path)
     at_that_time = settings(tmp_path)
     object.__setattr__(at_that_time, "frozen_at", read_time(time))
@@ -195,14 +199,14 @@ def admin(clock: Clock, store: Store | None = None) -> Admin:
     return Admin(Client(governed(store=store, clock=clock)))
 
 
-def test_it_takes_what_the_control_interface_takes() -> None:
+def test_the_option_accepts_the_same_times_as_the_control_interface() -> None:
     for written in ("2027-01-02", "2027-01-02T03:04:05", "2027-07-02T03:04:05Z", "2026-03-29T02:30", "20270102T030405"):
         begun, put = admin(Clock(frozen=read_time(written))), admin(REAL)
         put.ask("PUT", "clock", {"frozen": written})
         assert begun.get("clock") == put.get("clock")
 
 
-def test_a_session_that_was_set_to_the_real_time_keeps_it() -> None:
+def test_a_session_set_to_real_time_keeps_it() -> None:
     frozen = Clock(frozen=read_time(TIME))
     store = MemoryStore()
     Admin(Client(governed(store=store))).ask("PUT", "clock", {"real": True})
@@ -210,7 +214,7 @@ def test_a_session_that_was_set_to_the_real_time_keeps_it() -> None:
     assert admin(frozen, store).get("clock")["frozen"] is None
 
 
-def test_a_session_that_has_state_has_set_no_clock() -> None:
+def test_a_session_with_state_but_no_set_clock_uses_the_option() -> None:
     store = MemoryStore()
     real = Admin(Client(governed(store=store), "ci"))
     assert real.client.post("/v1/consents", json=bodies.consent()).status == 200
@@ -222,7 +226,7 @@ def test_a_session_that_has_state_has_set_no_clock() -> None:
     assert begun.get("state/_session/time")["anchor"] == anchor == REAL.today().isoformat()
 
 
-def test_a_shift_kept_by_an_earlier_version_is_a_set_clock() -> None:
+def test_a_shift_stored_by_an_earlier_version_counts_as_a_set_clock() -> None:
     store = MemoryStore()
     transaction = Transaction(store, "default", lambda _: {})
     keep_clock(transaction, Clock(timedelta(days=1)))

@@ -1,4 +1,4 @@
-"""A recording on a disk that gets full: what the bank was asked is written down, and it is not asked for more."""
+"""A recording on a full disk: answered requests are recorded, and further requests are not sent to the bank."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ ANSWER = ok(json.dumps({"transactions": ["x" * 100] * 200}).encode(), b"Content-
 
 @dataclass
 class Recorder:
-    """A process in mode record, and how its answers went."""
+    """A process in mode record, with the results of its requests."""
 
     sandbox: SandboxProcess
     bank: FarBank
@@ -37,7 +37,7 @@ class Recorder:
             session.trust_env = False
             answer = session.get(url, timeout=START)
         if answer.status_code == 503:
-            assert "Nothing goes to the bank until it can" in answer.text
+            assert "Until this works, no request goes to the bank" in answer.text
         return answer.status_code
 
 
@@ -55,14 +55,14 @@ def written(directory: Path) -> list[Exchange]:
 
 
 def fill(file: Path) -> None:
-    """Until there is no room on its disk."""
+    """Write until the disk is full."""
     with file.open("wb", buffering=0) as opened, suppress(OSError):
         while True:
             opened.write(bytes(4096))
 
 
 @pytest.mark.parametrize("at_once", few([1, 8], [8]))
-def test_what_went_to_the_bank_is_written_down(tmp_path: Path, at_once: int) -> None:
+def test_every_request_sent_to_the_bank_is_recorded(tmp_path: Path, at_once: int) -> None:
     with small_disk(tmp_path / "disk", 1024) as disk, recorder(tmp_path, disk / "rec") as one:
         with ThreadPoolExecutor(at_once) as clients:
             statuses = list(clients.map(one.get, range(REQUESTS)))
@@ -76,12 +76,12 @@ def test_what_went_to_the_bank_is_written_down(tmp_path: Path, at_once: int) -> 
         assert ": lost" not in one.sandbox.output
 
 
-def test_it_goes_on_once_there_is_room(tmp_path: Path) -> None:
+def test_recording_resumes_when_there_is_space_again(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1024) as disk, recorder(tmp_path, disk / "rec") as one:
         ballast = disk / "ballast"
         assert one.get(0) == 200
         fill(ballast)
-        assert one.get(1) == 200  # what is reserved was for this one
+        assert one.get(1) == 200  # the reserved space was used for this one
         assert one.get(2) == 503
         ballast.unlink()
         assert one.get(3) == 200
@@ -89,7 +89,7 @@ def test_it_goes_on_once_there_is_room(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_exchange_larger_than_what_is_reserved_waits_and_holds_up_all_others(tmp_path: Path) -> None:
+def test_an_exchange_larger_than_the_reserved_space_waits_and_blocks_all_others(tmp_path: Path) -> None:
     large = ok(json.dumps({"x": "y" * 900_000}).encode(), b"Content-Type: application/json")
     with small_disk(tmp_path / "disk", 1024) as disk, recorder(tmp_path, disk / "rec") as one:
         ballast = disk / "ballast"
@@ -101,23 +101,23 @@ def test_an_exchange_larger_than_what_is_reserved_waits_and_holds_up_all_others(
         one.bank.answers[:] = [ANSWER]
         assert written(disk / "rec") == []
         ballast.unlink()
-        # It is written down first, and what is left may hold no other one of its size.
+        # It is recorded first, and the remaining space may be too small for another one of its size.
         assert one.get(3) in (200, 503)
         assert "0000" in written(disk / "rec")[0].target
 
 
 @pytest.mark.slow
-def test_what_is_lost_at_the_end_is_said(tmp_path: Path) -> None:
+def test_losses_at_the_end_are_reported(tmp_path: Path) -> None:
     large = ok(json.dumps({"x": "y" * 900_000}).encode(), b"Content-Type: application/json")
     with small_disk(tmp_path / "disk", 512) as disk, recorder(tmp_path, disk / "rec") as one:
         one.bank.answers[:] = [large]
         assert one.get(0) == 200
         assert one.sandbox.stop() == 0
-        assert "1 exchange with the bank could not be written down: lost" in one.sandbox.output
+        assert "1 exchange with the bank could not be written and were lost" in one.sandbox.output
 
 
-def test_a_file_that_may_not_grow_is_followed_by_another(tmp_path: Path) -> None:
-    """Without a disk of its own: the limit is one of the process."""
+def test_a_file_that_reaches_its_size_limit_is_followed_by_another(tmp_path: Path) -> None:
+    """Needs no separate disk, because the limit applies to the process."""
     lines = """
         import asyncio, resource, sys
         from pathlib import Path

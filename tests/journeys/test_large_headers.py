@@ -1,4 +1,6 @@
-"""Certificates and signatures of 100 kB, and chains of fifty, at a real `serve`: refused at once, and not repeated."""
+"""Certificates and signatures of 100 kB, and chains of fifty, sent to a real `serve`: refused at once, and not
+quoted.
+"""
 
 import base64
 import ssl
@@ -28,7 +30,7 @@ def certificate(size: int) -> str:
 
 
 def chain() -> str:
-    """Fifty CAs, one above the other, as PEM in a header."""
+    """Return fifty CAs, each issued by the next, as PEM in a header."""
     pem = "".join(issued(is_ca=True).certificate.public_bytes(Encoding.PEM).decode() for _ in range(50))
     return quote(pem, safe="")
 
@@ -59,7 +61,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 def ask(serving: Serving, session: str, check: str, headers: Mapping[str, str]) -> httpx.Response:
-    """The answer in a session that makes this check alone."""
+    """Return the answer in a session with only this check."""
     fields = {"X-Sandbox-Session": session, "X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
     control = {**fields, "Authorization": f"Bearer {serving.token}"}
     put = f"{serving.direct}/_sandbox/checks"
@@ -69,7 +71,7 @@ def ask(serving: Serving, session: str, check: str, headers: Mapping[str, str]) 
 
 @pytest.mark.parametrize("check", ["certificate", "signature", "digest", "token"])
 @pytest.mark.parametrize("what", SENT)
-def test_it_is_refused_and_not_repeated(serving: Serving, check: str, what: str) -> None:
+def test_a_large_header_is_refused_and_not_quoted(serving: Serving, check: str, what: str) -> None:
     session = f"{check}-{list(SENT).index(what)}"
     answer = ask(serving, session, check, SENT[what])
     assert answer.status_code in (400, 401, 403, 431)
@@ -81,7 +83,7 @@ def test_it_is_refused_and_not_repeated(serving: Serving, check: str, what: str)
 
 
 @pytest.mark.parametrize("what", ["100 kB", "a chain of fifty"])
-def test_over_tls_neither_is_waited_for(serving: Serving, tmp_path: Path, what: str) -> None:
+def test_over_tls_large_certificates_are_refused_at_once(serving: Serving, tmp_path: Path, what: str) -> None:
     own = issued()
     others = [with_long_names(1300)] if what == "100 kB" else [der(ca(f"CA {number}")) for number in range(50)]
     key = own.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
@@ -93,7 +95,7 @@ def test_over_tls_neither_is_waited_for(serving: Serving, tmp_path: Path, what: 
     try:
         answer = httpx.get(serving.tls + path, headers=SIGNED, verify=trust, trust_env=False, timeout=10)
     except (httpx.ReadError, httpx.RemoteProtocolError, httpx.ConnectError):
-        assert what == "100 kB", "TLS itself takes no more than so much"
+        assert what == "100 kB", "TLS itself limits the size"
     else:
-        assert answer.status_code == 400, "X-Request-ID is missing, whoever it is by default"
+        assert answer.status_code == 400, "only X-Request-ID is missing"
     assert httpx.get(f"{serving.direct}/_sandbox/health", trust_env=False).is_success

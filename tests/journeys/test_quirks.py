@@ -1,4 +1,4 @@
-"""What banks do otherwise, as an app that reads and pays over HTTP sees it: one `serve`, and a bank for each quirk."""
+"""Quirks as an app sees them, reading and paying over HTTP: one `serve` with a bank for each quirk."""
 
 import re
 from collections.abc import Iterator
@@ -14,26 +14,28 @@ from tests.contract import facts
 from tests.support.serving import Serving, served
 from xs2a_sandbox.bundled import quirks
 from xs2a_sandbox.config import settings as config
-from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.errors import ConfigError, Unreadable
-from xs2a_sandbox.features.authoring.lint import check
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 CONSENT, IBAN = next((id, consent["accounts"][0]) for id, consent in facts.consents("authorised"))
 TWO = ["AT459880000010204711", "AT449880000010204729"]
 
 
+def banks() -> list[dict[str, Any]]:
+    """Return a bank for each quirk that has a test in this module."""
+    tested = [name for name in quirks() if f"test_{name.replace('-', '_')}" in globals()]
+    return [{"url": f"https://{name}.example", "hosts": [f"{name}.example"], "quirk": [name]} for name in tested]
+
+
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    banks = [{"url": f"https://{name}.example", "hosts": [f"{name}.example"], "quirk": [name]} for name in quirks()]
-    with served(tmp_path_factory.mktemp("quirks"), settings={"banks": banks}) as serving:
+    with served(tmp_path_factory.mktemp("quirks"), settings={"banks": banks()}) as serving:
         yield serving
 
 
 @dataclass
 class App:
-    """Asks the bank of one quirk, or one without, in a session of its own."""
+    """Sends requests to the bank with one quirk, or with none, in a separate session."""
 
     url: str
     host: str
@@ -60,7 +62,7 @@ class App:
         return self.ask("GET", path, params=query, headers={"Consent-ID": consent})
 
     def consent(self, *ibans: str, until: str = "9999-12-31") -> str:
-        """The id of a new consent for the accounts, valid once the customer has approved."""
+        """Return the id of a new consent for the accounts, which the customer has approved."""
         access = {"balances": [{"iban": iban} for iban in ibans]}
         body = {"access": access, "recurringIndicator": True, "validUntil": until, "frequencyPerDay": 4}
         made = self.ask("POST", "/v1/consents", json=body)
@@ -75,7 +77,7 @@ class App:
 
 @pytest.fixture
 def app(serving: Serving, request: pytest.FixtureRequest) -> App:
-    """The app of the bank whose quirk the test is called after."""
+    """Return an app of the bank whose quirk is named by the test."""
     name = request.node.originalname.removeprefix("test_").replace("_", "-")
     assert name in quirks()
     return App(serving.direct, f"{name}.example", uuid4().hex)
@@ -141,7 +143,7 @@ def test_valid_until_shortened(app: App, usual: App) -> None:
     assert usual.read(f"/v1/consents/{usual.consent(*TWO)}").json()["validUntil"] == "9999-12-31"
 
 
-def test_valid_until_shortened_leaves_a_sooner_end(serving: Serving) -> None:
+def test_valid_until_shortened_keeps_an_earlier_end(serving: Serving) -> None:
     app = App(serving.direct, "valid-until-shortened.example", uuid4().hex)
     soon = facts.today(2)
     assert app.read(f"/v1/consents/{app.consent(*TWO, until=soon)}").json()["validUntil"] == soon
@@ -184,8 +186,8 @@ PAYMENT = {
 PAYMENTS = "/v1/payments/sepa-credit-transfers"
 
 
-def begun(app: App, **headers: str) -> tuple[str, requests.Response]:
-    """The path of a payment's new authorisation, and the answer that made it."""
+def start_authorisation(app: App, **headers: str) -> tuple[str, requests.Response]:
+    """Return the path of a payment's new authorisation, and the answer that created it."""
     made = app.ask("POST", PAYMENTS, json=PAYMENT, headers={"TPP-Explicit-Authorisation-Preferred": "true"})
     path = f"{PAYMENTS}/{made.json()['paymentId']}/authorisations"
     answer = app.ask("POST", path, headers={"PSU-ID": "anna", **headers}, json={})
@@ -196,8 +198,10 @@ def begun(app: App, **headers: str) -> tuple[str, requests.Response]:
 @pytest.mark.parametrize("preferred", ["true", "false"])
 def test_decoupled_only(app: App, usual: App, preferred: str) -> None:
     wish = {"TPP-Redirect-Preferred": preferred}
-    assert begun(usual, **wish)[1].headers["ASPSP-SCA-Approach"] == ("REDIRECT" if preferred == "true" else "EMBEDDED")
-    path, answer = begun(app, **wish)
+    assert start_authorisation(usual, **wish)[1].headers["ASPSP-SCA-Approach"] == (
+        "REDIRECT" if preferred == "true" else "EMBEDDED"
+    )
+    path, answer = start_authorisation(app, **wish)
     assert answer.headers["ASPSP-SCA-Approach"] == "DECOUPLED"
     refused = app.ask("PUT", path, json={"psuData": {"password": "geheim"}})
     assert refused.status_code == 400
@@ -205,13 +209,27 @@ def test_decoupled_only(app: App, usual: App, preferred: str) -> None:
 
 def test_wrong_tan_final(app: App, usual: App) -> None:
     for one, status in ((usual, "psuIdentified"), (app, "failed")):
-        path, _ = begun(one, **{"TPP-Redirect-Preferred": "false"})
+        path, _ = start_authorisation(one, **{"TPP-Redirect-Preferred": "false"})
         wrong = one.ask("PUT", path, json={"psuData": {"password": "wrong"}})
         assert wrong.status_code == 401
         assert one.ask("GET", path).json()["scaStatus"] == status
 
 
-def test_several_are_laid_over_each_other(tmp_path: Path) -> None:
+def test_payees_not_possible(app: App, usual: App) -> None:
+    body = {
+        "debtorAccount": {"iban": IBAN},
+        "creditorAccount": {"iban": "AT359850700040087109"},
+        "creditorName": "Buchhandlung Eselsohr",
+        "instructedAmount": {"currency": "EUR", "amount": "1.00"},
+    }
+    messages = []
+    for one in (usual, app):
+        sent = {"json": body, "headers": {"TPP-Redirect-Preferred": "false"}}
+        messages.append(one.ask("POST", "/v1/payments/sepa-credit-transfers", **sent).json()["psuMessage"])
+    assert messages == [None, "The name of the payee could not be checked."]
+
+
+def test_several_quirks_can_be_combined(tmp_path: Path) -> None:
     with served(tmp_path, "--quirk", "ids-zero", "--quirk", "three-decimals") as serving:
         assert "quirks    ids-zero, three-decimals\n" in serving.output
         (entry, *_) = App(serving.direct, "bank.example", uuid4().hex).entries()
@@ -224,28 +242,16 @@ def test_several_are_laid_over_each_other(tmp_path: Path) -> None:
         assert (bank["dialect"], bank["quirks"]) == ("xs2a-1.84", ["ids-zero", "three-decimals"])
 
 
-@pytest.mark.parametrize("name", quirks())
-def test_each_lints_clean_and_is_told_of(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    settings = config.load({"quirk": (name,), "state": "memory:"}, {}, tmp_path)
-    assert [str(problem) for problem in check(settings)] == []
-    file = quirks()[name]
-    content = yaml_reader.read(file).value
-    assert content["title"]
-    assert content["doc"]
-    assert f"| `{name}` |" in (DOCS / "quirks.md").read_text()
-    (bank,) = build(settings).banks.all
-    assert bank.interface.quirks == (name,)
-
-
-def test_an_unknown_name_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+def test_an_unknown_quirk_is_an_error_that_lists_the_existing_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         config.load({"quirk": ("zzz",)}, {}, tmp_path)
     text = str(raised.value)
-    assert text.startswith('--quirk: must be names of quirks, not "zzz"; there are closed-account-fails-list, dates-')
+    assert text.startswith('--quirk: must be names of quirks, not "zzz"; the values are balances-expected-only, ')
 
 
-def test_ones_own_come_from_the_folder_and_before_the_bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_quirks_come_from_the_folder_and_replace_bundled_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "cassettes" / "quirks"
     folder.mkdir(parents=True)
@@ -266,12 +272,12 @@ def test_ones_own_come_from_the_folder_and_before_the_bundled(tmp_path: Path, mo
         (
             "changes: {errors: {format-error: {status: 422}}}",
             3,
-            "without extends, a layer changes options and the `with` of operations",
+            "a layer without extends can change only options and the `with` of operations",
         ),
-        ("title: nothing", 2, "this quirk does nothing here"),
+        ("title: nothing", 2, "this quirk has no effect"),
     ],
 )
-def test_mistakes_have_their_place(
+def test_a_mistake_in_a_quirk_has_its_position(
     text: str, line: int, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -285,7 +291,7 @@ def test_mistakes_have_their_place(
     assert part in problem.text
 
 
-def test_rules_for_what_no_operation_does_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_for_missing_operations_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("bank", "quirks"):
         (tmp_path / "cassettes" / name).mkdir(parents=True)
@@ -301,7 +307,7 @@ def test_rules_for_what_no_operation_does_are_left_out(tmp_path: Path, monkeypat
     assert "mandates" not in {id for id, _ in made}
 
 
-# -- the same at a bank that speaks as the Berlin Group publishes it
+# -- the same with the dialect published by the Berlin Group
 
 OSKARS = "7b1f0a52-6c3d-4e8f-9a10-2d4c6e8f0b01"
 TRANSACTIONS = "/v1/accounts/3d9a81b3-a47d-4130-8765-a9c0ff861b02/transactions"
@@ -310,9 +316,8 @@ SINCE = {"dateFrom": "2020-01-01"}
 
 @pytest.fixture(scope="module")
 def berlin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    banks = [{"url": f"https://{name}.example", "hosts": [f"{name}.example"], "quirk": [name]} for name in quirks()]
     folder = tmp_path_factory.mktemp("berlin")
-    with served(folder, "--dialect", "berlin-group-1.3", settings={"banks": banks}) as serving:
+    with served(folder, "--dialect", "berlin-group-1.3", settings={"banks": banks()}) as serving:
         yield serving
 
 
@@ -338,14 +343,21 @@ def transactions(app: App, status: str = "booked") -> Any:
         ("holds-as-booked", "booked", "transactionId", "O-P01"),
     ],
 )
-def test_of_the_berlin_group_entries(berlin: Serving, name: str, status: str, member: str, value: Any) -> None:
+def test_berlin_group_entries(berlin: Serving, name: str, status: str, member: str, value: Any) -> None:
     usual = transactions(at(berlin, "usual"), status)[0]
     assert usual.get(member, "") != value
     entry = transactions(at(berlin, name), status)[0]
     assert entry.get(member) == value
 
 
-def test_of_the_berlin_group_amounts(berlin: Serving) -> None:
+def test_berlin_group_payees(berlin: Serving) -> None:
+    body = {"partyAccount": {"iban": "DE47999888770000200002"}, "party": {"name": "Oskar Petersen"}}
+    names = ("usual", "payees-not-possible")
+    answers = [at(berlin, name).ask("POST", "/v1/payee-verifications", json=body).json() for name in names]
+    assert answers == [{"partyNameMatch": "MTCH"}, {"partyNameMatch": "NOAP"}]
+
+
+def test_berlin_group_amounts(berlin: Serving) -> None:
     amount = transactions(at(berlin, "usual"))[0]["transactionAmount"]["amount"]
     assert transactions(at(berlin, "three-decimals"))[0]["transactionAmount"]["amount"] == f"{amount}0"
 
@@ -354,13 +366,13 @@ def test_of_the_berlin_group_amounts(berlin: Serving) -> None:
     ("name", "status", "code"),
     [("pending-refused", "both", "FORMAT_ERROR"), ("history-90-days", "booked", "PERIOD_INVALID")],
 )
-def test_of_the_berlin_group_refusals(berlin: Serving, name: str, status: str, code: str) -> None:
+def test_berlin_group_refusals(berlin: Serving, name: str, status: str, code: str) -> None:
     refused = at(berlin, name).read(TRANSACTIONS, OSKARS, bookingStatus=status, **SINCE)
     assert (refused.status_code, refused.json()["tppMessages"][0]["code"]) == (400, code)
     assert at(berlin, "usual").read(TRANSACTIONS, OSKARS, bookingStatus=status, **SINCE).status_code == 200
 
 
-def test_of_the_berlin_group_limits(berlin: Serving) -> None:
+def test_berlin_group_limits(berlin: Serving) -> None:
     app = at(berlin, "no-retry-after")
     alone = {"Consent-ID": OSKARS, "PSU-IP-Address": None}
     answers = [app.ask("GET", "/v1/accounts", headers=alone) for _ in range(5)]
@@ -369,7 +381,7 @@ def test_of_the_berlin_group_limits(berlin: Serving) -> None:
 
 
 def of_petra(app: App, **headers: str) -> tuple[str, requests.Response]:
-    """The id of a new consent for all of Petra's accounts, and the answer."""
+    """Return the id of a new consent for all of Petra's accounts, and the answer."""
     body = {"access": {"allPsd2": "allAccounts"}, "recurringIndicator": True, "validUntil": "9999-12-31"}
     body |= {"frequencyPerDay": 4, "combinedServiceIndicator": False}
     answer = app.ask("POST", "/v1/consents", json=body, headers={"PSU-ID": "petra", **headers})
@@ -377,21 +389,21 @@ def of_petra(app: App, **headers: str) -> tuple[str, requests.Response]:
     return answer.json()["consentId"], answer
 
 
-def test_of_the_berlin_group_consents(berlin: Serving) -> None:
+def test_berlin_group_consents(berlin: Serving) -> None:
     app = at(berlin, "valid-until-shortened")
     until = app.read(f"/v1/consents/{of_petra(app)[0]}").json()["validUntil"]
     assert facts.today(29) <= until <= facts.today(30)
 
 
 @pytest.mark.parametrize("preferred", ["true", "false"])
-def test_of_the_berlin_group_approaches(berlin: Serving, preferred: str) -> None:
+def test_berlin_group_approaches(berlin: Serving, preferred: str) -> None:
     wish = {"TPP-Redirect-Preferred": preferred}
     assert of_petra(at(berlin, "decoupled-only"), **wish)[1].headers["ASPSP-SCA-Approach"] == "DECOUPLED"
     assert of_petra(at(berlin, "usual"), **wish)[1].headers["ASPSP-SCA-Approach"] != "DECOUPLED"
 
 
 @pytest.mark.parametrize(("name", "status"), [("wrong-tan-final", "failed"), ("usual", "psuIdentified")])
-def test_of_the_berlin_group_attempts(berlin: Serving, name: str, status: str) -> None:
+def test_berlin_group_attempts(berlin: Serving, name: str, status: str) -> None:
     app = at(berlin, name)
     _, answer = of_petra(app, **{"TPP-Redirect-Preferred": "false"})
     path = answer.json()["_links"]["scaStatus"]["href"]

@@ -1,4 +1,4 @@
-"""Real banks' interfaces, served by WireMock, recorded through both doors, and asked again without the bank."""
+"""Interfaces of real banks, served by WireMock, recorded through both doors, and replayed without the bank."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ REPLAYED = {"X-Sandbox-Source": "rule", "Content-Type": "application/json"}
 @pytest.mark.slow
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 @pytest.mark.parametrize("bank", ["olb", "sparkassen"])
-def test_all_that_was_recorded_is_answered_again(bank: str, tmp_path: Path) -> None:
+def test_every_recorded_request_is_answered_in_the_replay(bank: str, tmp_path: Path) -> None:
     outcomes = list(walk(bank, tmp_path))
     assert [(one.door, one.redacted) for one in outcomes] == [(door, red) for door in DOORS for red in (True, False)]
     for one in outcomes:
@@ -43,22 +43,23 @@ def test_all_that_was_recorded_is_answered_again(bank: str, tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
-def test_a_dialect_answers_what_it_was_derived_from(tmp_path: Path) -> None:
+def test_a_derived_dialect_answers_its_recording(tmp_path: Path) -> None:
     one = as_dialect("n26", tmp_path)
     assert one.alike == one.requests
-    # The bank shows an account whose IBAN is of no country: the rules answer for it, and test data does not hold it.
-    told = ("so effects answer in its place", "of the recording cannot stand in test data")
+    # The bank shows an account whose IBAN has no existing country. The rules answer for it; test data cannot contain
+    # it.
+    told = ("so effects answer instead", "of the recording cannot be expressed in test data")
     assert all(text.endswith(told) for text in one.unknown)
 
 
-def test_a_journey_makes_what_it_asks_for_and_ends_it_at_last() -> None:
+def test_a_journey_creates_resources_before_use_and_deletes_them_last() -> None:
     targets = [("DELETE", "/v1/consents/c"), ("GET", "/v1/accounts/a/balances"), ("GET", "/v1/accounts")]
     targets += [("POST", "/token"), ("GET", "/v1/consents/c/status"), ("POST", "/v1/consents")]
     requests = [BankRequest(method, target, (), "") for method, target in targets]
     assert [(one.method, one.target) for one in journey(requests)] == [targets[n] for n in (5, 3, 4, 2, 1, 0)]
 
 
-def test_a_loss_is_counted_once() -> None:
+def test_several_losses_of_one_request_count_once() -> None:
     losses = ("GET /a: 404 instead of 200", "GET /b: /x is missing", "GET /b: /y is missing")
     one = Outcome("bank", "proxy", False, 7, recorded=7, rules=6, lines=90, not_recorded=1, losses=losses)
     assert one.answered == 5
@@ -84,15 +85,15 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] = REPLAYED)
         ({"a": BANK + "/v1/1"}, {"a": BASE + "/v1/2"}, ["/a leads elsewhere"], []),
         ({"a": BANK + "/v1/1"}, {"a": BASE + "/v1"}, ["/a leads elsewhere"], ["/a leads elsewhere"]),
         ({"a": BANK + "/v1/1"}, {"a": BANK + "/v1/1"}, ["/a leads elsewhere"], ["/a leads elsewhere"]),
-        ({"a": BANK + "/v1/1"}, {"a": "dropped"}, ["/a is no link any more"], ["/a is no link any more"]),
+        ({"a": BANK + "/v1/1"}, {"a": "dropped"}, ["/a is not a link any more"], ["/a is not a link any more"]),
     ],
 )
-def test_what_is_another_is_seen(recorded: Any, replayed: Any, exact: list[str], redacted: list[str]) -> None:
+def test_a_different_value_is_reported(recorded: Any, replayed: Any, exact: list[str], redacted: list[str]) -> None:
     for is_exact, expected in ((True, exact), (False, redacted)):
         assert list(differences(answer(recorded), answer(replayed), (BANK,), BASE, exact=is_exact)) == expected
 
 
-def test_another_status_place_or_kind_is_seen() -> None:
+def test_a_different_status_place_or_media_type_is_reported() -> None:
     def seen(other: httpx.Response) -> list[str]:
         return list(differences(answer({}), other, (BANK,), BASE, exact=True))
 
@@ -104,7 +105,7 @@ def test_another_status_place_or_kind_is_seen() -> None:
     assert seen(answer({}, headers={**REPLAYED, "Location": "/a"})) == ["Location is new"]
 
 
-def test_only_what_was_asked_for_several_times_stays_in_its_order() -> None:
+def test_only_repeated_requests_keep_their_order() -> None:
     def step(target: str, status: int) -> Step:
         return Step(BankRequest("GET", target, (), ""), httpx.Response(status))
 

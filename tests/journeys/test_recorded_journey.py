@@ -1,4 +1,4 @@
-"""A bank is recorded, and then stands in for itself: the same app gets the same answers, and none of its secrets stay.
+"""A bank is recorded and then replaced by its recording: the same app gets the same answers, and no secrets remain.
 
 The bank was written without knowledge of how secrets are found: `recorded_bank`.
 """
@@ -37,7 +37,7 @@ UNSEEN = (
     "answer header Location, of a redirect",
     "answer body, GET /odd/not-gzip",
 )
-"""Secrets that this journey does not meet, or that no client can read."""
+"""Secrets that this journey does not use, or that no client can read."""
 
 KEPT = {
     "amount", "currency", "consentStatus", "transactionStatus", "scaStatus", "status", "bookingDate", "valueDate",
@@ -45,19 +45,19 @@ KEPT = {
     "recurringIndicator", "fundsAvailable", "expires_in", "token_type", "cashAccountType", "bankTransactionCode",
     "requestedExecutionDate", "country", "asOf",
 }  # fmt: skip
-"""Members that say nothing of anybody."""
+"""Members without personal data."""
 
 OPENING = {
     "token", "token of letters", "cookie", "api key", "client secret", "certificate", "signature", "password", "otp",
 }  # fmt: skip
-"""Kinds of secrets that open something."""
+"""Kinds of secrets that are credentials."""
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])")
 
 
 @dataclass
 class Tape:
-    """One recording, and what came of it."""
+    """One recording and its results."""
 
     road: str
     home: Path
@@ -80,7 +80,7 @@ class Tape:
         return [json.loads(line) for line in file.read_text().splitlines()[1:]]
 
     def pairs(self) -> Iterator[tuple[Step, Any]]:
-        """Every exchange as it was, and as it was written down."""
+        """Yield every exchange, with its original and its recorded form."""
         written = self.raw
         assert len(written) == len(self.recorded)
         return zip(self.recorded, written, strict=True)
@@ -105,7 +105,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Everything happens once: two recordings side by side, one of them again, then, without the bank, the replays."""
+    """Record twice in parallel, record one of them again, and then replay without the bank. Runs only once."""
     place = tmp_path_factory.mktemp("world")
     tapes = {road: Tape(road, place / road.replace(" ", "-")) for road in ROADS}
     forms = dict(zip(ROADS, ("json", "text"), strict=True))
@@ -144,7 +144,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
                 try:
                     app.walk()
                 except Exception as error:
-                    # What the app could not follow is told by the tests, which see how far it came.
+                    # Tests see how far the app came, so errors that stopped it are ignored here.
                     print(f"the replay for the {road} broke off: {error!r}")
                 tapes[road].replayed = app.steps
                 sandbox.stop()
@@ -158,7 +158,7 @@ def tape(world: World, request: pytest.FixtureRequest) -> Tape:
     return world.tapes[request.param]
 
 
-def test_the_haystack_sees_through_every_disguise() -> None:
+def test_the_haystack_finds_secrets_in_every_encoding() -> None:
     for secret in PLANTED:
         if secret.kind != "otp":
             for disguised in packed(secret.value):
@@ -173,10 +173,10 @@ def test_more_than_five_hundred_secrets_are_planted() -> None:
     assert len({secret.kind for secret in PLANTED}) > 20
 
 
-def test_the_secrets_did_go_to_the_app_and_back(tape: Tape) -> None:
-    """Else it would be no art not to find them in what was written."""
+def test_the_secrets_were_sent_to_the_app_and_back(tape: Tape) -> None:
+    """Otherwise it would be no achievement that the recording does not contain them."""
     heads = [f"{step.target}\n{step.sent}\n{step.headers}".encode() for step in tape.recorded]
-    # The app may know less of encodings than it asked for.
+    # The app may support fewer encodings than it requested.
     plain = [decode(Headers(step.headers.items()), step.body) or step.body for step in tape.recorded]
     bodies = [*(step.sent_body for step in tape.recorded), *plain]
     seen = Haystack("exchanged", [*heads, *bodies])
@@ -195,11 +195,11 @@ def test_no_secret_is_in_the_cassettes(tape: Tape) -> None:
     assert not leaks(below("cassettes", tape.cassettes))
 
 
-def test_no_secret_is_in_what_was_printed(tape: Tape) -> None:
+def test_no_secret_is_printed(tape: Tape) -> None:
     assert not leaks(Haystack("printed", [tape.output.encode()]))
 
 
-def test_no_secret_is_in_what_was_printed_while_replaying(tape: Tape) -> None:
+def test_no_secret_is_printed_while_replaying(tape: Tape) -> None:
     assert not leaks(Haystack("printed while replaying", [tape.output_in_replay.encode()]))
 
 
@@ -207,7 +207,7 @@ def test_no_secret_is_in_the_confdir(tape: Tape) -> None:
     assert not leaks(below("confdir", tape.home / "conf"))
 
 
-def test_the_vault_holds_what_identifies_and_nothing_that_opens_doors(tape: Tape) -> None:
+def test_the_vault_contains_personal_data_but_no_credentials(tape: Tape) -> None:
     opened = vault.read(tape.home / "conf" / vault.FILE, tape.home / "conf")
     requests = [f"{one.target}\n{one.headers.pairs}".encode() for one in opened.requests.values()]
     values = json.dumps([list(values.values()) for values in opened.values.values()], ensure_ascii=False).encode()
@@ -232,7 +232,7 @@ def test_no_secret_is_in_an_export(tape: Tape, tmp_path: Path) -> None:
 
 
 def strings(real: Any, written: Any, place: str = "") -> Iterator[tuple[str, str, str]]:
-    """Pairs of texts that stand in the same place; members stand in the order in which they came."""
+    """Yield pairs of strings at the same place. Members are in their original order."""
     if isinstance(real, dict) and isinstance(written, dict) and len(real) == len(written):
         for (name, one), (other, two) in zip(real.items(), written.items(), strict=True):
             yield f"{place} (key)", name, other
@@ -246,11 +246,11 @@ def strings(real: Any, written: Any, place: str = "") -> Iterator[tuple[str, str
 
 _CUT = re.compile(r"[/?&=#]")
 _BASE = re.compile(rf"https?://(localhost|127\.0\.0\.1):\d+({PREFIX})?")
-"""What a link to the bank begins with; the sandbox may have led it to itself."""
+"""The start of a link to the bank, possibly rewritten to the sandbox."""
 
 
 def pieces(real: str, written: str) -> Iterator[tuple[str, str]]:
-    """Of two URLs, or of two other texts as they are."""
+    """Yield the parts of two URLs, or two other strings unchanged."""
     one, two = _CUT.split(_BASE.sub("", real)), _CUT.split(_BASE.sub("", written))
     if len(one) == len(two):
         yield from ((unquote(a.replace("+", " ")), unquote(b.replace("+", " "))) for a, b in zip(one, two, strict=True))
@@ -265,7 +265,7 @@ def parsed(body: bytes | str) -> Any:
 
 
 def pseudonyms(tape: Tape) -> dict[str, dict[str, set[str]]]:
-    """For each planted text what stands in its place, and where."""
+    """Return the replacements of each planted string, with their places."""
     planted = {secret.value for secret in PLANTED}
     found: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for step, entry in tape.pairs():
@@ -292,7 +292,7 @@ def is_iban(text: str) -> bool:
     return _IBAN.fullmatch(text) is not None and remainder(text[4:] + text[:4]) == 1
 
 
-def test_one_secret_has_one_pseudonym_in_path_body_and_link(tape: Tape) -> None:
+def test_a_secret_has_one_pseudonym_in_path_body_and_link(tape: Tape) -> None:
     by_value = pseudonyms(tape)
     assert len(by_value) > 100
     assert not {real: written for real, written in by_value.items() if len(written) > 1}
@@ -319,9 +319,9 @@ def test_an_account_is_the_same_in_path_body_and_link(tape: Tape) -> None:
     assert {"path", "/accounts/iban", "/accounts/_links/balances/href", "/debtorAccount/iban"} <= places
 
 
-def test_whatever_looks_like_an_iban_is_a_valid_one(tape: Tape) -> None:
+def test_every_string_in_the_form_of_an_iban_is_valid(tape: Tape) -> None:
     written = below("all", tape.directory).plain
-    # An account of MT940 has its currency behind it.
+    # In MT940, an account is followed by its currency.
     ibans = {text.removesuffix("EUR") for text in _IBAN.findall(written) if len(text) <= 34}
     assert {text for text in ibans if not is_iban(text)} == set()
 
@@ -331,23 +331,23 @@ def test_the_replay_opens_no_connection(world: World) -> None:
 
 
 def unrecorded_steps(tape: Tape) -> set[str]:
-    """Those that succeeded, of whose bodies there is only a note."""
+    """Return the steps that succeeded and whose bodies were replaced by a note."""
     texts = ((step, entry["response"]["content"].get("text", "")) for step, entry in tape.pairs())
     return {step.name for step, text in texts if step.status < 300 and note_of(text.encode())}
 
 
-def test_the_same_app_goes_the_same_way(tape: Tape) -> None:
+def test_the_same_app_takes_the_same_steps(tape: Tape) -> None:
     lost = unrecorded_steps(tape)
     recorded = [(s.name, 404 if s.name in lost else s.status) for s in tape.recorded]
     assert [(s.name, s.status) for s in tape.replayed] == recorded
 
 
-def test_recorded_rules_alone_answer(tape: Tape) -> None:
+def test_only_recorded_rules_answer(tape: Tape) -> None:
     others = [s.name for s in tape.replayed if s.headers.get("X-Sandbox-Source") != "rule"]
     assert set(others) == unrecorded_steps(tape)
 
 
-def test_what_is_not_recorded_is_said_at_once_and_by_who_replays(tape: Tape) -> None:
+def test_unrecorded_bodies_are_reported_at_once_and_in_the_replay(tape: Tape) -> None:
     assert {"/odd/csv", "/odd/lines"} <= unrecorded_steps(tape)
     assert "/odd/xml" not in unrecorded_steps(tape)
     for media in ("text/csv", "text/html"):
@@ -359,11 +359,11 @@ def test_what_is_not_recorded_is_said_at_once_and_by_who_replays(tape: Tape) -> 
     assert re.search(r"\d text/html: its form is not known\W", tape.output)
     lacking = r'(?:^warning: |"warning", "message": ").* lacks GET /\w+/[\w-]+: the body of its answer'
     assert len(re.findall(lacking, tape.output_in_replay, re.MULTILINE)) == 5
-    assert "listed in it under recorded.left_out" in tape.output_in_replay
+    assert "it lists them under recorded.left_out" in tape.output_in_replay
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
-def test_no_encoding_that_the_app_asks_for_is_lost(tape: Tape, name: str) -> None:
+def test_bodies_in_every_requested_encoding_are_recorded(tape: Tape, name: str) -> None:
     (entry,) = [entry for step, entry in tape.pairs() if step.name == f"/odd/{name}"]
     assert set(json.loads(entry["response"]["content"]["text"])) == {"name", "iban", "access_token", "weiteres"}
 
@@ -372,7 +372,7 @@ VALUES = {secret.value for secret in PLANTED}
 
 
 def same_shape(real: Any, given: Any) -> bool:
-    """The names of members may be somebody's, too."""
+    """Compare the structure of two bodies. Names of members can be personal data too."""
     if isinstance(real, dict) and isinstance(given, dict):
         names = zip(real, given, strict=False)
         return len(real) == len(given) and all(
@@ -384,7 +384,7 @@ def same_shape(real: Any, given: Any) -> bool:
 
 
 def of_json(step: Step) -> Any:
-    """None where a body is not what it says, or something else."""
+    """Return the body as JSON, or None if it is something else."""
     try:
         return json.loads(step.body.decode()) if "json" in step.headers.get("Content-Type", "") else None
     except ValueError:
@@ -406,7 +406,7 @@ def test_bodies_have_the_same_shape(tape: Tape) -> None:
     assert different == []
 
 
-def test_bodies_that_are_no_json_stay_what_they_are(tape: Tape) -> None:
+def test_bodies_other_than_json_keep_their_form(tape: Tape) -> None:
     for step, replayed in both(tape):
         if of_json(step) is None:
             assert bool(replayed.body) == bool(step.body), step.name
@@ -415,7 +415,7 @@ def test_bodies_that_are_no_json_stay_what_they_are(tape: Tape) -> None:
             assert with_boundary(two, replayed.body[2:].partition(b"\r")[0].decode("latin-1")) == two, step.name
 
 
-def test_what_says_nothing_of_anybody_is_the_same(tape: Tape) -> None:
+def test_values_without_personal_data_are_the_same(tape: Tape) -> None:
     def kept(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         if isinstance(value, dict):
             for inner, one in value.items():
@@ -434,8 +434,10 @@ def test_what_says_nothing_of_anybody_is_the_same(tape: Tape) -> None:
     assert counted > 150
 
 
-def test_links_lead_into_the_sandbox_and_to_what_was_recorded(tape: Tape) -> None:
-    """The bank's own host at the proxy, the sandbox's where that is the base URL; the app's own has one pseudonym."""
+def test_links_point_to_the_sandbox_and_to_recorded_paths(tape: Tape) -> None:
+    """At the proxy they use the bank's own host, at the base URL the sandbox's. The app's own host has one
+    pseudonym.
+    """
     (app,) = {urlsplit(s.sent["TPP-Redirect-URI"]).hostname for s in tape.recorded if "TPP-Redirect-URI" in s.sent}
     (shaped,) = {urlsplit(url).hostname for e in tape.raw if (url := header(e["request"], "tpp-redirect-uri"))}
     assert shaped != app
@@ -445,17 +447,17 @@ def test_links_lead_into_the_sandbox_and_to_what_was_recorded(tape: Tape) -> Non
         assert two.hostname == (shaped if one.hostname == app else one.hostname), step.name
 
 
-def test_the_cassettes_have_no_mistake(tape: Tape) -> None:
+def test_the_cassettes_have_no_mistakes(tape: Tape) -> None:
     done = run("lint", str(tape.cassettes), cwd=tape.home / "replay")
     assert done.exit_code == 0, done.output
 
 
-def test_cassettes_are_files_by_resource(tape: Tape) -> None:
+def test_there_is_one_cassette_for_each_resource(tape: Tape) -> None:
     assert {"consents.yaml", "accounts.yaml", "payments.yaml"} <= texts(tape.cassettes).keys()
 
 
-def test_a_second_recording_changes_only_what_the_bank_gave_anew(world: World) -> None:
-    """It adds what was asked of new consents and payments, and takes away no more than these did in four answers."""
+def test_a_second_recording_changes_only_new_values_of_the_bank(world: World) -> None:
+    """It adds exchanges about new consents and payments, and removes only the four answers that these have changed."""
     before = texts(world.tapes[ROADS[0]].cassettes)
     assert before.keys() == world.again.keys()
     gone = [
@@ -468,7 +470,7 @@ def test_a_second_recording_changes_only_what_the_bank_gave_anew(world: World) -
     assert [line for line in gone if not given.search(line)] == []
 
 
-def test_a_rule_that_was_edited_is_kept(tape: Tape, tmp_path: Path) -> None:
+def test_an_edited_rule_is_kept(tape: Tape, tmp_path: Path) -> None:
     copy = tmp_path / "rec"
     shutil.copytree(tape.directory, copy)
     file = copy / "cassettes" / "funds-confirmations.yaml"

@@ -1,6 +1,6 @@
-"""Whatever the bank does, and whenever the sandbox dies: what was answered is written down, and the next app is served.
+"""Whatever the bank does, and whenever the sandbox is killed: answered requests are recorded, and others are served.
 
-And whatever fails in the sandbox, in every mode: no connection goes to anybody but the bank that was named.
+And whatever fails in the sandbox, in every mode: it connects to no host other than the named bank.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ def recorder(home: Path, bank: BankProcess) -> SandboxProcess:
 
 @dataclass
 class Client:
-    """At one of the doors; `base` is what the bank's paths are below."""
+    """A client of one of the doors. `base` is the URL in front of the bank's paths."""
 
     base: str
     session: requests.Session
@@ -99,7 +99,7 @@ def is_well(client: Client) -> bool:
 
 
 def is_an_error(answer: requests.Response, status: int) -> bool:
-    """In the shape of section 7."""
+    """Check that the answer is an error in the shape of section 7."""
     (message,) = answer.json()["tppMessages"]
     return answer.status_code == status and message["category"] == "ERROR" and "XS2A98" in message["text"]
 
@@ -110,15 +110,15 @@ REFUSED = {
     "silent-close": (502, "it closed the connection without an answer"),
     "reset-first": (502, "it reset the connection"),
     "reset": (502, "it reset the connection"),
-    "short": (502, "its answer ends before its announced length"),
-    "garbage": (502, "what it sent is not HTTP"),
-    "chunks": (502, "answers what is no valid HTTP"),
+    "short": (502, "its answer is shorter than announced"),
+    "garbage": (502, "its response is not HTTP"),
+    "chunks": (502, "is not valid HTTP"),
 }
 
 
 @pytest.mark.by_turns("client")
 @pytest.mark.parametrize("how", REFUSED)
-def test_a_misbehaving_bank_is_named_with_the_reason(
+def test_an_error_about_a_misbehaving_bank_contains_the_reason(
     troubled: Troubled, client: Client, bank: BankProcess, how: str
 ) -> None:
     status, reason = REFUSED[how]
@@ -130,34 +130,34 @@ def test_a_misbehaving_bank_is_named_with_the_reason(
     assert is_well(client)
 
 
-def test_a_slow_answer_is_waited_for(client: Client) -> None:
+def test_a_slow_answer_arrives(client: Client) -> None:
     assert client.get("/trouble/slow").json() == {"slowly": True}
 
 
-def test_more_than_was_announced_is_not_passed_on(client: Client) -> None:
+def test_bytes_beyond_the_announced_length_are_not_passed_on(client: Client) -> None:
     answer = client.get("/trouble/long")
     assert answer.content == b"{}" if answer.status_code == 200 else is_an_error(answer, 502)
     assert is_well(client)
 
 
-def test_an_answer_that_nobody_asked_for_is_nobodys(client: Client) -> None:
+def test_an_answer_without_a_request_is_passed_on_to_nobody(client: Client) -> None:
     for _ in range(5):
         answer = client.get("/trouble/twice")
         assert answer.content == b"{}" if answer.status_code == 200 else is_an_error(answer, 502)
         assert is_well(client)
 
 
-def test_a_redirect_is_handed_on(client: Client) -> None:
+def test_a_redirect_is_passed_on(client: Client) -> None:
     answer = client.get("/trouble/redirect")
     assert (answer.status_code, answer.headers["Location"]) == (302, ELSEWHERE)
 
 
 @pytest.mark.parametrize("how", ["huge-reset", "huge-lie"])
-def test_a_large_answer_that_breaks_off_is_not_taken_for_whole(client: Client, how: str) -> None:
+def test_a_large_incomplete_answer_is_not_passed_on_as_complete(client: Client, how: str) -> None:
     try:
         answer = client.get(f"/trouble/{how}")
     except requests.RequestException:
-        pass  # What has been passed on already cannot be taken back.
+        pass  # Bytes that have been passed on cannot be withdrawn.
     else:
         assert is_an_error(answer, 502)
     assert is_well(client)
@@ -181,17 +181,17 @@ def arrives_whole(client: Client) -> None:
     assert whole.digest() == expected.digest()
 
 
-def test_fifty_megabytes_arrive_whole_and_leave_no_trace_in_memory_at_the_base_url(troubled: Troubled) -> None:
+def test_fifty_megabytes_arrive_completely_through_the_base_url_in_constant_memory(troubled: Troubled) -> None:
     assert grown(troubled, lambda: arrives_whole(troubled.clients["base URL"])) < 0.5 * HUGE
 
 
-def test_fifty_megabytes_arrive_whole_through_the_proxy_which_holds_them(troubled: Troubled) -> None:
-    """Some copies at a time, and what mitmproxy leaves to the garbage collector."""
+def test_fifty_megabytes_arrive_completely_through_the_proxy_which_buffers_them(troubled: Troubled) -> None:
+    """It holds some copies at a time, plus what mitmproxy leaves to the garbage collector."""
     assert grown(troubled, lambda: arrives_whole(troubled.clients["proxy"])) < 5 * HUGE
 
 
-def test_trouble_tells_no_secret(troubled: Troubled) -> None:
-    """The last test with this sandbox: it stops."""
+def test_errors_reveal_no_secrets(troubled: Troubled) -> None:
+    """This must be the last test with this sandbox, because it stops it."""
     assert troubled.sandbox.stop() == 0, troubled.sandbox.output
     written = [Haystack("log", [troubled.sandbox.output.encode()]), below("recording", troubled.home / "rec")]
     assert not [(s, h.name) for h in written for s in PLANTED if h.holds(s)]
@@ -199,7 +199,7 @@ def test_trouble_tells_no_secret(troubled: Troubled) -> None:
 
 
 class Ledger:
-    """Which requests have been answered: whole, and seen by the app."""
+    """Stores which requests have been answered completely, as the app has seen them."""
 
     def __init__(self, first: int) -> None:
         self._next = first
@@ -250,7 +250,7 @@ def test_a_killed_recording_keeps_every_answered_exchange(bank: BankProcess, tmp
 
 @dataclass
 class World:
-    """A sandbox in one mode, in this process, between a bank that is named and a stranger that is not."""
+    """A sandbox in one mode, in this process, with a named bank and an unnamed host."""
 
     mode: str
     engine: Engine
@@ -262,7 +262,7 @@ class World:
 
     @property
     def strange(self) -> str:
-        """The bank is named by its number, so this is another host."""
+        """Return another host: the bank is named by its address."""
         return f"localhost:{self.stranger.port}"
 
     @property
@@ -270,7 +270,7 @@ class World:
         return f"127.0.0.1:{self.bank.port}"
 
     def at(self, road: str, target: str, host: str, *headers: str) -> bytes:
-        """The answer to a GET at a door; `target` is what stands in its first line."""
+        """Return the answer to a GET at a door. `target` is the target in its first line."""
         lines = [f"GET {target} HTTP/1.1", f"Host: {host}", *headers, "Connection: close", "", ""]
         sent = "\r\n".join(lines).encode()
         if road != "tunnel":
@@ -348,14 +348,14 @@ def status(answer: bytes) -> int:
 DOORS = ("plain", "tunnel", "direct")
 
 
-def test_an_error_in_the_engine_reaches_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_the_engine_sends_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bank, "find", _fail)
     for road in DOORS:
         assert status(world.ask(road, "/v1/accounts")) == 500
     assert not world.bank.seen
 
 
-def test_an_error_before_the_bank_is_asked_reaches_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_before_the_request_to_the_bank_sends_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(egress.Egress, "ask", _fail)
     for road in DOORS:
         world.ask(road, "/nowhere")
@@ -366,15 +366,15 @@ def _fail(*_: object, **__: object) -> None:
     raise RuntimeError("this fails")
 
 
-def test_a_strange_host_is_refused_in_every_mode(world: World) -> None:
+def test_an_unknown_host_is_refused_in_every_mode(world: World) -> None:
     for road in ("plain", "tunnel"):
         assert status(world.ask(road, "/anything", world.strange)) == 404
     assert not world.bank.seen
 
 
-def test_a_known_path_at_a_strange_host_goes_to_no_stranger(world: World) -> None:
+def test_a_known_path_is_not_sent_to_an_unknown_host(world: World) -> None:
     for road in DOORS:
-        # Recorded is what the bank says, and at the proxy this is no question to it.
+        # Only the bank's answers are recorded, and at the proxy this request does not go to the bank.
         refused = world.mode == "record" and road != "direct"
         assert status(world.ask(road, "/v1/accounts", world.strange)) in ((404,) if refused else (200, 400, 401))
 
@@ -392,10 +392,10 @@ def test_a_known_path_at_a_strange_host_goes_to_no_stranger(world: World) -> Non
     ],
 )
 @pytest.mark.parametrize("road", ["plain", "direct"])
-def test_no_way_of_writing_a_request_leads_to_a_stranger(
+def test_no_form_of_a_request_reaches_an_unknown_host(
     world: World, road: str, target: str, headers: tuple[str, ...]
 ) -> None:
-    """The world checks that nobody came."""
+    """The fixture checks that nothing connected to it."""
     names = {"strange": world.strange, "known": world.known}
     for host in (world.known, world.strange):
         with suppress(ConnectionError):
@@ -403,7 +403,7 @@ def test_no_way_of_writing_a_request_leads_to_a_stranger(
 
 
 @pytest.mark.parametrize("mode", ["spy", "record"])
-def test_a_redirect_to_a_stranger_is_not_followed(mode: str, tmp_path: Path) -> None:
+def test_a_redirect_to_an_unknown_host_is_not_followed(mode: str, tmp_path: Path) -> None:
     with Listener(0) as elsewhere:
         location = f"Location: http://localhost:{elsewhere.port}/there".encode()
         with in_mode(mode, tmp_path, ok(b"", location, status=b"302 Found")) as world:
@@ -414,7 +414,7 @@ def test_a_redirect_to_a_stranger_is_not_followed(mode: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("mode", ["spy", "record"])
-def test_a_bank_that_is_down_is_not_looked_for_elsewhere(mode: str, tmp_path: Path) -> None:
+def test_if_the_bank_is_down_no_other_host_is_tried(mode: str, tmp_path: Path) -> None:
     with in_mode(mode, tmp_path) as world:
         world.bank.__exit__()
         for road in DOORS:
@@ -422,8 +422,10 @@ def test_a_bank_that_is_down_is_not_looked_for_elsewhere(mode: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("mode", ["spy", "record"])
-def test_what_cannot_be_redacted_is_not_written(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bank has answered by then; the app may get that answer or an error, and the bank is not asked again."""
+def test_an_exchange_that_cannot_be_redacted_is_not_recorded(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bank has already answered. The app gets that answer or an error, and the request is not repeated."""
     with in_mode(mode, tmp_path, ok(b'{"iban": "AT927129575393131686"}')) as world:
         recorded = world.engine.parts.egress.recording
         assert recorded is not None
@@ -435,7 +437,9 @@ def test_what_cannot_be_redacted_is_not_written(mode: str, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("mode", ["spy", "record"])
-def test_what_cannot_be_written_down_is_not_asked(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_cannot_be_recorded_is_not_sent(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with in_mode(mode, tmp_path) as world:
         monkeypatch.setattr(har_log.Recording, "room", _full)
         for road in DOORS:

@@ -1,4 +1,4 @@
-"""The cases to start from, as an app lives through them."""
+"""The scenarios as an app sees them."""
 
 import asyncio
 import threading
@@ -49,14 +49,14 @@ def unattended(client: Client, target: str, consent: str = CONSENT) -> Answer:
 
 
 @pytest.fixture
-def slept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """How long was waited for each answer; nobody waits for it."""
+def delays(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Record the delay of each answer instead of waiting."""
     seconds: list[float] = []
 
     mine, really = threading.get_ident(), asyncio.sleep
 
     async def sleep(delay: float) -> None:
-        if threading.get_ident() != mine:  # another test's server, which would never rest again
+        if threading.get_ident() != mine:  # the server of another test, which must keep its own sleep
             await really(delay)
             return
         seconds.append(delay)
@@ -67,7 +67,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 @pytest.mark.parametrize("name", scenarios())
-def test_each_lints_clean_with_examples_and_has_a_page(name: str) -> None:
+def test_each_scenario_has_no_lint_problems_and_has_examples_and_a_page(name: str) -> None:
     assert [str(p) for p in check(settings(name))] == []
     (file,) = scenarios()[name].glob("*.yaml")
     assert file.name == f"{name}.yaml"
@@ -77,20 +77,20 @@ def test_each_lints_clean_with_examples_and_has_a_page(name: str) -> None:
     assert f"--scenario {name}" in (PAGES / f"{name}.md").read_text()
 
 
-def test_they_are_the_promised_ones() -> None:
+def test_the_documented_scenarios_exist() -> None:
     promised = "consent-revoked empty-accounts outage paging rate-limit slow token-expired"
     assert list(scenarios()) == promised.split()
     assert {page.stem for page in PAGES.glob("*.md")} == {*scenarios()}
 
 
-def test_a_folder_of_ones_own_comes_before_the_bundled() -> None:
+def test_an_own_folder_replaces_a_bundled_scenario() -> None:
     own = Path("scenarios/outage")
     own.mkdir(parents=True)
     assert settings("outage").cassettes == (own.resolve(),)
     assert settings("slow").cassettes == (scenarios()["slow"],)
 
 
-def test_all_of_them_together() -> None:
+def test_all_scenarios_can_be_combined() -> None:
     names = tuple(f"scenarios/{name}" for name in scenarios())
     build(config.load({"cassettes": names, "state": "memory:"}, {}, Path.cwd()))
 
@@ -115,7 +115,7 @@ def test_rate_limit_ends_with_the_day() -> None:
     assert unattended(client, "/v1/accounts").status == 200
 
 
-def test_rate_limit_counts_no_request_that_is_refused() -> None:
+def test_rate_limit_does_not_count_refused_requests() -> None:
     client = bank("rate-limit")
     unknown = "0cae8c3e-1111-4222-8333-444455556666"
     assert {unattended(client, "/v1/accounts", unknown).status for _ in range(6)} == {403}
@@ -126,14 +126,14 @@ def checked(**more: Any) -> Client:
 
 
 def a_consent(client: Client, frequency: int) -> str:
-    """The id of a valid consent that may be used so often a day."""
+    """Return the id of a valid consent with this frequency per day."""
     access = {"availableAccounts": "allAccounts"}
     made = client.post("/v1/consents", json=bodies.consent(access=access, frequencyPerDay=frequency)).json()
     assert made["consentStatus"] == "valid"
     return str(made["consentId"])
 
 
-def test_the_check_of_frequency_counts_what_the_consent_itself_allows() -> None:
+def test_the_frequency_check_uses_the_limit_of_the_consent() -> None:
     client = checked()
     for limit in (1, 3):
         consent = a_consent(client, limit)
@@ -144,12 +144,12 @@ def test_the_check_of_frequency_counts_what_the_consent_itself_allows() -> None:
     assert refused.error["code"] == "ACCESS_EXCEEDED"
     assert "has been used 3 times today" in refused.error["text"]
     assert 0 < int(refused.headers["retry-after"]) <= 86400
-    assert client.get("/v1/accounts", consent=consent).status == 200, "the customer is there"
+    assert client.get("/v1/accounts", consent=consent).status == 200, "with the customer present there is no limit"
     move(client, days=1)
     assert unattended(client, "/v1/accounts", consent).status == 200
 
 
-def test_further_pages_are_no_accesses_of_their_own() -> None:
+def test_further_pages_do_not_count_as_accesses() -> None:
     client = checked(cassettes=("scenarios/paging",))
     consent = a_consent(client, 1)
     target = f"{ACCOUNT}/transactions?bookingStatus=booked"
@@ -158,13 +158,13 @@ def test_further_pages_are_no_accesses_of_their_own() -> None:
     assert (first.status, unattended(client, target, consent).status) == (200, 429)
 
 
-def test_nothing_is_counted_unless_it_is_to_be_checked() -> None:
+def test_accesses_are_counted_only_if_the_check_is_on() -> None:
     client = Client(build(config.load({"state": "memory:"}, {}, Path.cwd())))
     consent = a_consent(client, 1)
     assert {unattended(client, "/v1/accounts", consent).status for _ in range(5)} == {200}
 
 
-def test_a_check_goes_with_amendments_and_is_explained(tmp_path: Path) -> None:
+def test_a_check_can_be_combined_with_amendments_and_is_explained(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("""
 cassette: 1
 rules:
@@ -205,8 +205,8 @@ def test_token_expired() -> None:
     assert client.get("/v1/accounts", consent=CONSENT).status == 200
 
 
-def test_a_token_expires_when_the_clocks_change_too() -> None:
-    """Summer time ends in between: as texts, the token's end stands after the time that it is then."""
+def test_a_token_also_expires_when_summer_time_ends() -> None:
+    """Compared as strings, the token's expiry would sort after the current time."""
     begins = read_time("2026-10-25T02:58:30+02:00")
     client = Client(build(replace(settings("token-expired"), frozen_at=begins)))
     form = b"grant_type=client_credentials&client_id=demo-tpp&client_secret=kletterrose"
@@ -243,7 +243,7 @@ def test_outage() -> None:
     assert client.named("ci").post("/v1/payments/sepa-credit-transfers", json={}).status == 503
 
 
-def test_slow(slept: list[float]) -> None:
+def test_slow(delays: list[float]) -> None:
     client, quick = bank("slow"), Client(bundled_engine())
     for target in ("/v1/accounts", *(f"{ACCOUNT}/transactions?bookingStatus={kind}" for kind in ("both", "pending"))):
         assert client.get(target, consent=CONSENT).json() == quick.get(target, consent=CONSENT).json()
@@ -251,8 +251,8 @@ def test_slow(slept: list[float]) -> None:
     made, usual = client.post(payments, json=PAYMENT).json(), quick.post(payments, json=PAYMENT).json()
     assert shape(made) == shape(usual)
     assert client.get(f"{payments}/{made['paymentId']}/status").json()["transactionStatus"] == "RCVD"
-    assert 0 < slept[0] < 60
-    assert slept[1:] == [8.0, 8.0, 12.0, 5.0]
+    assert 0 < delays[0] < 60
+    assert delays[1:] == [8.0, 8.0, 12.0, 5.0]
 
 
 def test_empty_accounts() -> None:
@@ -289,7 +289,7 @@ def test_paging() -> None:
 
 
 def move(client: Client, **span: int) -> None:
-    """As `xs2a-sandbox clock --move` does."""
+    """Move the clock as `xs2a-sandbox clock --move` does."""
     seconds = timedelta(**span).total_seconds()
     controlled(client, "clock", {"move": f"{seconds:.0f}s"})
 

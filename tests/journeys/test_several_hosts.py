@@ -1,4 +1,4 @@
-"""One bank whose API and OAuth server have hosts of their own: recorded as one, and walked again without them."""
+"""One bank whose API and OAuth server have separate hosts: recorded as one, and replayed without them."""
 
 import json
 from collections.abc import Iterator
@@ -43,8 +43,8 @@ def a_session(sandbox: Serving, *, proxy: bool) -> requests.Session:
     return session
 
 
-def walked(session: requests.Session, base: str) -> list[str]:
-    """The way from a consent over the OAuth host and back, by the links alone; the URLs that it went to."""
+def follow_links(session: requests.Session, base: str) -> list[str]:
+    """Follow the links from a consent to the OAuth host and back, and return the URLs."""
     consent = session.post(f"{base}/v1/konsens", json={"a": 1}, timeout=DEADLINE)
     sca = consent.json()["_links"]["scaOAuth"]["href"]
     page = session.get(sca, timeout=DEADLINE, allow_redirects=False)
@@ -55,19 +55,19 @@ def walked(session: requests.Session, base: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, api: FarBank, oauth: FarBank) -> tuple[Path, list[str]]:
-    """The recording's directory, and the URLs that the app went to."""
+    """Return the recording's directory, and the URLs that the app requested."""
     home = tmp_path_factory.mktemp("recorded")
     links = {"_links": {"scaOAuth": {"href": f"{oauth.url}/authorize?state=one"}}}
     api.answers = [json_answer(links), json_answer({"done": True})]
     oauth.answers = [redirect(f"{api.url}/psd2/v1/zurueck")]
     bank = {"url": f"{api.url}/psd2", "hosts": [{"host": f"127.0.0.1:{oauth.port}", "url": oauth.url}], "private": True}
     with served(home, "--mode", "record", "--to", "tape", settings={"banks": [bank]}) as sandbox:
-        urls = walked(a_session(sandbox, proxy=True), f"{api.url}/psd2")
+        urls = follow_links(a_session(sandbox, proxy=True), f"{api.url}/psd2")
         assert sandbox.stop() == 0, sandbox.output
     return home, urls
 
 
-def test_each_is_asked_at_its_own_host(recorded: tuple[Path, list[str]], api: FarBank, oauth: FarBank) -> None:
+def test_each_request_is_sent_to_its_own_host(recorded: tuple[Path, list[str]], api: FarBank, oauth: FarBank) -> None:
     _, urls = recorded
     assert [bank.seen[0].split(b"\r\n")[0] for bank in (api, oauth)] == [
         b"POST /psd2/v1/konsens HTTP/1.1",
@@ -78,24 +78,24 @@ def test_each_is_asked_at_its_own_host(recorded: tuple[Path, list[str]], api: Fa
 
 
 @pytest.mark.parametrize("road", ["proxy", "base URL"])
-def test_the_links_between_them_lead_through_the_sandbox(
+def test_links_between_the_hosts_point_to_the_sandbox(
     recorded: tuple[Path, list[str]], api: FarBank, oauth: FarBank, tmp_path: Path, road: str
 ) -> None:
     home, urls = recorded
     seen = len(api.seen), len(oauth.seen)
     with served(tmp_path, "--cassettes", str(home / "tape/cassettes"), "--confdir", str(home / "conf")) as sandbox:
         if road == "proxy":
-            again = walked(a_session(sandbox, proxy=True), f"{api.url}/psd2")
+            again = follow_links(a_session(sandbox, proxy=True), f"{api.url}/psd2")
             assert [url.partition("?")[0] for url in again] == [url.partition("?")[0] for url in urls]
         else:
-            again = walked(a_session(sandbox, proxy=False), sandbox.direct)
+            again = follow_links(a_session(sandbox, proxy=False), sandbox.direct)
             assert [url.partition("?")[0].removeprefix(sandbox.direct) for url in again] == [
                 "/v1/konsens", "/authorize", "/v1/zurueck"
             ]  # fmt: skip
     assert (len(api.seen), len(oauth.seen)) == seen
 
 
-def test_a_request_that_names_two_of_them_goes_to_none(tmp_path: Path, api: FarBank, oauth: FarBank) -> None:
+def test_a_request_that_names_two_hosts_is_sent_to_neither(tmp_path: Path, api: FarBank, oauth: FarBank) -> None:
     bank = {"url": api.url, "hosts": [{"host": f"127.0.0.1:{oauth.port}", "url": oauth.url}], "private": True}
     before = len(api.seen), len(oauth.seen)
     with served(tmp_path, "--mode", "record", "--to", "tape", settings={"banks": [bank]}) as sandbox:

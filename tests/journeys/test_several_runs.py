@@ -1,4 +1,4 @@
-"""A bank is recorded again and again: what its runs have brought adds up, and only what it says differently changes."""
+"""A bank is recorded several times: the runs add up, and only different answers change the cassettes."""
 
 import re
 import socket
@@ -20,7 +20,7 @@ REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
 @pytest.fixture
 def bank() -> Iterator[FarBank]:
-    """It knows consents, of whatever id, and never says when and under which number twice the same."""
+    """Yield a bank that knows every consent id, and never repeats a time or a request number."""
     with FarBank() as bank:
 
         def answer(connection: socket.socket) -> None:
@@ -40,7 +40,7 @@ def get(sandbox: SandboxProcess, *targets: str) -> list[requests.Response]:
 
 
 def record(home: Path, bank: FarBank, targets: Sequence[str], *flags: str, to: str = "rec") -> str:
-    """One run; what it said."""
+    """Record one run and return its output."""
     sandbox = SandboxProcess(home, "record", "--bank", bank.url, "--to", to, *flags, confdir=home / "conf")
     with stopping(sandbox):
         assert {answer.status_code for answer in get(sandbox, *targets)} == {200}
@@ -48,7 +48,7 @@ def record(home: Path, bank: FarBank, targets: Sequence[str], *flags: str, to: s
     return sandbox.output
 
 
-def test_a_second_run_keeps_what_the_first_has_recorded(bank: FarBank, tmp_path: Path) -> None:
+def test_a_second_run_keeps_the_results_of_the_first(bank: FarBank, tmp_path: Path) -> None:
     targets = [f"/v1/consents/{id}" for id in (A, B)]
     for target in targets:
         assert "replaced" not in record(tmp_path, bank, [target], "--no-redact")
@@ -71,8 +71,10 @@ def cassettes(recording: Path) -> dict[str, str]:
     "flags",
     [pytest.param((), id="redacted"), pytest.param(("--no-redact",), id="not redacted", marks=pytest.mark.slow)],
 )
-def test_the_same_journey_recorded_again_changes_no_line(bank: FarBank, tmp_path: Path, flags: tuple[str, ...]) -> None:
-    """Neither in the same directory nor in a fresh one; on another day only the line that says the day."""
+def test_recording_the_same_journey_again_changes_no_line(
+    bank: FarBank, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """In the same directory or in a new one; on another day only the line with the day changes."""
     day = "2026-11-21"
     journey = [f"/v1/consents/{A}", "/v1/consents", f"/v1/accounts/DE/transactions?dateFrom={day}&bookingStatus=booked"]
     record(tmp_path, bank, journey, *flags)
@@ -82,7 +84,7 @@ def test_the_same_journey_recorded_again_changes_no_line(bank: FarBank, tmp_path
     record(tmp_path, bank, journey, *flags, to="fresh")
 
     def without_day(texts: dict[str, str]) -> dict[str, str]:
-        # This may run at midnight.
+        # The test may run at midnight.
         return {name: re.sub('at: "[0-9-]+"', "at: DAY", text) for name, text in texts.items()}
 
     assert without_day(cassettes(tmp_path / "rec")) == without_day(first)

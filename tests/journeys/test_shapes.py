@@ -1,4 +1,4 @@
-"""A dialect whose shapes say accounts and entries in words of its own, asked over HTTP."""
+"""A dialect with its own shapes of accounts and entries, over HTTP."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -76,7 +76,7 @@ def get(krone: Serving, path: str) -> Any:
     return answer.json()
 
 
-def test_accounts_are_said_as_the_shape_has_them(krone: Serving) -> None:
+def test_accounts_have_the_form_of_the_shape(krone: Serving) -> None:
     said = get(krone, "")
     (account,) = said["Data"]["Account"]
     (identified,) = account["Account"]
@@ -89,7 +89,7 @@ def test_accounts_are_said_as_the_shape_has_them(krone: Serving) -> None:
     assert said["Links"] == {"Self": f"{krone.direct}/v1/accounts"}
 
 
-def test_entries_are_said_as_the_shape_has_them(krone: Serving) -> None:
+def test_entries_have_the_form_of_the_shape(krone: Serving) -> None:
     iban = get(krone, "")["Data"]["Account"][0]["Account"][0]["Identification"]
     entries = get(krone, f"/{iban}/transactions?bookingStatus=booked")["Data"]["Transaction"]
     assert entries

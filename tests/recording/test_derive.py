@@ -1,4 +1,4 @@
-"""Recordings become rules that give the recorded answers again."""
+"""Derived rules repeat the recorded answers."""
 
 import gzip
 import json
@@ -107,13 +107,13 @@ def _path(segments: list[str]) -> str:
 
 
 @given(st.lists(entries(), min_size=1, max_size=8))
-def test_whatever_was_recorded_loads_and_is_answered_again(recorded: list[Exchange]) -> None:
+def test_any_recording_can_be_loaded_and_replayed(recorded: list[Exchange]) -> None:
     with TemporaryDirectory() as directory:
         derivation = derived(Path(directory), *recorded)
         assert not derivation.left_out
         answers = again(replay(Path(directory)), *recorded)
         assert_same(recorded, answers)
-        # Requests that one rule answers stay in their order, all others change places.
+        # Requests that one rule answers keep their order; all others are shuffled.
         shuffled = sorted(zip(map(rule_of, answers), recorded, strict=True), key=lambda pair: str(pair[0]))
         other_order = [entry for _, entry in shuffled]
         assert_same(other_order, again(replay(Path(directory)), *other_order))
@@ -126,14 +126,14 @@ def assert_same(recorded: list[Exchange], answers: list[Response]) -> None:
         assert same_body(entry.answer_body, answer.body), (entry, answer)
 
 
-# What becomes of it
+# Results
 
 
 def sent(target: str = "/v1/things", answer: Any = None, **parts: Any) -> Exchange:
     return taped(target, {"ok": 1} if answer is None else answer, **parts)
 
 
-def test_a_rule_says_how_to_know_the_request_and_what_to_answer(tmp_path: Path) -> None:
+def test_a_rule_contains_its_match_and_its_answer(tmp_path: Path) -> None:
     derivation = derived(
         tmp_path,
         sent(
@@ -149,8 +149,8 @@ def test_a_rule_says_how_to_know_the_request_and_what_to_answer(tmp_path: Path) 
     assert re.fullmatch("recorded-xs2a-bank-example-one-[0-9a-f]{8}", id)
     assert (derivation.rules, derivation.kept, derivation.left_out, file.name) == (1, 0, (), "things.yaml")
     assert file.read_text() == (
-        "# Derived from a recording. Deriving again replaces these rules, but for those that you have edited or added."
-        "\ncassette: 1\n"
+        "# Derived from a recording. Deriving again replaces these rules, except for those that you have edited or "
+        "added.\ncassette: 1\n"
         'title: "Things, recorded"\n'
         'recorded: {bank: "https://xs2a.bank.example/psd2", at: "2026-11-21", redacted: "1a2b3c4d"}\n'
         "rules:\n"
@@ -176,7 +176,7 @@ def hash_in(file: Path) -> str:
     return file.read_text().partition("hash: ")[2].partition("}")[0]
 
 
-def test_different_answers_to_one_request_are_a_sequence(tmp_path: Path) -> None:
+def test_different_answers_to_one_request_become_a_sequence(tmp_path: Path) -> None:
     derived(tmp_path, *(sent(answer={"n": n}) for n in (1, 2, 1, 3, 3, 3)))
 
     (rule,) = rules(tmp_path).values()
@@ -185,7 +185,7 @@ def test_different_answers_to_one_request_are_a_sequence(tmp_path: Path) -> None
     assert again(replay(tmp_path), *[sent()] * 9)[-1].body == b'{"n":3}'
 
 
-def test_ids_of_the_bank_stay_as_they_were_recorded(tmp_path: Path) -> None:
+def test_ids_of_the_bank_are_kept(tmp_path: Path) -> None:
     journey = [
         sent("/v1/things", {"id": A}, method="POST", body={"requestId": B}),
         sent(f"/v1/things?after={A}", {"page": 2}),
@@ -199,7 +199,7 @@ def test_ids_of_the_bank_stay_as_they_were_recorded(tmp_path: Path) -> None:
     assert made["body"] == {"/requestId": {"format": "uuid"}}
 
 
-def test_without_an_interface_it_works_as_well(tmp_path: Path) -> None:
+def test_rules_can_be_derived_without_an_interface(tmp_path: Path) -> None:
     tape(tmp_path, sent(f"/v1/accounts/{A}/balances"), sent("/token", method="POST", body=b"grant_type=x"))
     derivation = derive(tmp_path, None)
     assert [file.name for file in derivation.files] == ["accounts.yaml", "token.yaml"]
@@ -209,7 +209,7 @@ def test_without_an_interface_it_works_as_well(tmp_path: Path) -> None:
 # Several recordings
 
 
-def test_the_newest_recording_of_an_operation_counts(tmp_path: Path) -> None:
+def test_the_newest_recording_of_an_operation_is_used(tmp_path: Path) -> None:
     derived(tmp_path, sent(answer=1), sent("/v1/things/a", 1))
     derivation = derived(tmp_path, sent(answer=2), sent(answer=3), name="20261122T101112Z")
 
@@ -222,7 +222,7 @@ def test_the_newest_recording_of_an_operation_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("at", "changed"), [(1000, []), (100_000, ["2026-11-22"])], ids=["that day", "the next"])
-def test_recording_the_same_again_changes_nothing_but_the_day(tmp_path: Path, at: int, changed: list[str]) -> None:
+def test_recording_the_same_again_changes_only_the_day(tmp_path: Path, at: int, changed: list[str]) -> None:
     def journey(start: int, *ids: str) -> list[Exchange]:
         return [sent(f"/v1/things/{id}", {"id": id}, at=start + n) for n, id in enumerate(ids)]
 
@@ -236,7 +236,7 @@ def test_recording_the_same_again_changes_nothing_but_the_day(tmp_path: Path, at
     ]
 
 
-def test_a_file_whose_rules_are_gone_is_removed(tmp_path: Path) -> None:
+def test_a_file_without_rules_is_removed(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/others", b"x" * 70_000))
     raw = next((tmp_path / "tape" / "raw").iterdir())
     names = {file.name for file in (tmp_path / "tape" / "cassettes").iterdir()}
@@ -249,7 +249,7 @@ def test_a_file_whose_rules_are_gone_is_removed(tmp_path: Path) -> None:
     assert list((tmp_path / "tape" / "cassettes" / "bodies").iterdir()) == []
 
 
-def test_what_was_asked_for_beside_the_banks_url_stands_in_a_file_that_names_its_own(tmp_path: Path) -> None:
+def test_requests_outside_the_banks_url_are_written_to_another_file(tmp_path: Path) -> None:
     host = "https://xs2a.bank.example"
     tape(tmp_path, sent("/v1/things/a"), sent("/pagination/v1/things/b", bank=host))
     derivation = derive(tmp_path, None)
@@ -260,7 +260,7 @@ def test_what_was_asked_for_beside_the_banks_url_stands_in_a_file_that_names_its
     assert derive(tmp_path, None) == derivation
 
 
-def test_pseudonyms_of_two_keys_stand_in_two_files(tmp_path: Path) -> None:
+def test_pseudonyms_of_two_keys_are_in_two_files(tmp_path: Path) -> None:
     tape(tmp_path, sent("/v1/accounts/a"), redacted="aaaaaaaa")
     tape(tmp_path, sent("/v1/accounts/b"), name="20261122T101112Z", redacted=False)
     derivation = derive(tmp_path, None)
@@ -269,7 +269,7 @@ def test_pseudonyms_of_two_keys_stand_in_two_files(tmp_path: Path) -> None:
     assert derive(tmp_path, None) == derivation
 
 
-def test_what_gets_no_rule_is_said(tmp_path: Path) -> None:
+def test_exchanges_without_a_rule_are_reported(tmp_path: Path) -> None:
     derivation = derived(
         tmp_path,
         sent("/v1/cut?secret=1", cut=True),
@@ -286,22 +286,22 @@ def test_what_gets_no_rule_is_said(tmp_path: Path) -> None:
     assert derivation.rules == 2
     assert derivation.left_out[0].startswith("GET /v1/cut at 2026-11-21T10:11:12+00:00: ")
     assert reasons[:5] == [
-        "its answer was not recorded to the end",
-        "an answer with status 103 is none that could be given",
-        "rules know no method TRACE",
-        "its body is larger than the sandbox takes",
-        "its path is no path",
+        "its answer was not recorded completely",
+        "a rule cannot answer with status 103",
+        "a rule cannot match the method TRACE",
+        "its body is larger than the sandbox accepts",
+        "its target is not a path",
     ]
-    assert "give each bank a directory of its own" in reasons[5]
+    assert "record each bank into its own folder" in reasons[5]
     assert "secret" not in str(derivation.left_out)
 
 
-def test_nothing_recorded_is_a_mistake(tmp_path: Path) -> None:
+def test_an_empty_recording_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no recording in"):
         derived(tmp_path)
 
 
-# Hands on it
+# Edited files
 
 
 def edit(tmp_path: Path, old: str, new: str, file: str = "things.yaml") -> None:
@@ -327,7 +327,7 @@ def test_an_edited_rule_is_kept_with_its_comments(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_an_added_rule_is_kept_where_it_stands(tmp_path: Path) -> None:
+def test_an_added_rule_is_kept_in_its_place(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a"), sent("/v1/things/b"))
     mine = "  # between the two\n  - {id: mine, match: {path: /mine}, respond: {text: mine}}\n"
     first, second = rules(tmp_path)
@@ -338,7 +338,7 @@ def test_an_added_rule_is_kept_where_it_stands(tmp_path: Path) -> None:
     assert list(rules(tmp_path)) == [first, "mine", second]
 
 
-def test_a_second_recording_leaves_what_was_edited(tmp_path: Path) -> None:
+def test_a_second_recording_keeps_edited_rules(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a", 1), sent("/v1/things/b", 1))
     edit(tmp_path, "body: 1", "body: edited")
     id, _ = rules(tmp_path)
@@ -352,7 +352,7 @@ def test_a_second_recording_leaves_what_was_edited(tmp_path: Path) -> None:
     assert [answer.body for answer in answers] == [b'"edited"', b"2"]
 
 
-def test_a_rule_of_mine_that_answers_everything_wins(tmp_path: Path) -> None:
+def test_an_own_rule_that_answers_everything_wins(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a"))
     rule = "{id: mine, priority: 1, match: {path: '/v1/things/{x}'}, require: none, respond: {text: mine}}"
     mine = f"cassette: 1\nrules: [{rule}]\n"
@@ -365,7 +365,7 @@ def test_a_rule_of_mine_that_answers_everything_wins(tmp_path: Path) -> None:
     assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == b"mine"
 
 
-def test_a_file_of_mine_is_never_written_to(tmp_path: Path) -> None:
+def test_an_own_file_is_never_changed(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a"))
     (id,) = rules(tmp_path)
     mine = tmp_path / "tape" / "cassettes" / "things.yaml"
@@ -378,7 +378,7 @@ def test_a_file_of_mine_is_never_written_to(tmp_path: Path) -> None:
     assert derived(tmp_path) == derivation
 
 
-def test_a_body_that_was_edited_makes_its_rule_mine(tmp_path: Path) -> None:
+def test_an_edited_body_file_makes_its_rule_an_edited_one(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a", b"x" * 70_000, answer_headers=[("Content-Type", "text/plain")]))
     (body,) = (tmp_path / "tape" / "cassettes" / "bodies").iterdir()
     body.write_text("edited")
@@ -388,7 +388,7 @@ def test_a_body_that_was_edited_makes_its_rule_mine(tmp_path: Path) -> None:
     assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == b"edited"
 
 
-def test_a_file_that_cannot_be_read_stops_everything(tmp_path: Path) -> None:
+def test_an_unreadable_file_stops_everything(tmp_path: Path) -> None:
     (file,) = derived(tmp_path, sent("/v1/things/a")).files
     edit(tmp_path, "match:", "mtach:")
     before = file.read_text()
@@ -398,13 +398,13 @@ def test_a_file_that_cannot_be_read_stops_everything(tmp_path: Path) -> None:
     assert {one.name for one in file.parent.iterdir()} == {"_dialect.yaml", file.name}
 
 
-# What is not recorded
+# Unrecorded bodies
 
 
 XML = b"<!-- application/xml, 12 bytes, not recorded: it cannot be read as XML -->"
 
 
-def test_what_is_not_recorded_gets_no_rule_and_is_named_in_its_file(tmp_path: Path) -> None:
+def test_an_exchange_without_its_body_gets_no_rule_and_is_listed_in_the_file(tmp_path: Path) -> None:
     bank_of_things(tmp_path)
     lost = replace(taped("/v1/things/a?secret=1"), answer_body=XML)
     tape(tmp_path / "tape", taped("/v1/things"), lost, lost, taped("/v1/others", answer_headers=()))
@@ -421,7 +421,7 @@ def test_what_is_not_recorded_gets_no_rule_and_is_named_in_its_file(tmp_path: Pa
     assert [line for line in list_left_out(engine.interface) if "lacks GET /v1/things/a: the body" in line]
 
 
-def test_a_resource_of_which_nothing_is_recorded_has_a_file_that_says_so(tmp_path: Path) -> None:
+def test_a_resource_without_recorded_bodies_has_a_file_that_lists_them(tmp_path: Path) -> None:
     tape(tmp_path / "tape", replace(taped("/v1/things"), answer_body=XML), name="20261120T101112Z")
     assert derive(tmp_path / "tape", None).rules == 0
     file = tmp_path / "tape/cassettes/things.yaml"
@@ -431,7 +431,7 @@ def test_a_resource_of_which_nothing_is_recorded_has_a_file_that_says_so(tmp_pat
     assert file.read_text() == before
 
 
-def test_what_is_recorded_later_is_not_missed_any_more(tmp_path: Path) -> None:
+def test_a_body_recorded_later_is_no_longer_listed(tmp_path: Path) -> None:
     tape(tmp_path / "tape", replace(taped("/v1/things"), answer_body=XML), name="20261120T101112Z")
     derive(tmp_path / "tape", None)
     tape(tmp_path / "tape", taped("/v1/things"), name="20261121T101112Z")
@@ -439,7 +439,7 @@ def test_what_is_recorded_later_is_not_missed_any_more(tmp_path: Path) -> None:
     assert "left_out" not in (tmp_path / "tape/cassettes/things.yaml").read_text()
 
 
-def test_many_that_are_missed_are_counted(tmp_path: Path) -> None:
+def test_many_missing_bodies_are_counted(tmp_path: Path) -> None:
     bank_of_things(tmp_path)
     lost = [replace(taped(f"/v1/things/{n}"), answer_body=XML) for n in range(9)]
     tape(tmp_path / "tape", *lost, taped("/v1/things"))
@@ -449,7 +449,7 @@ def test_many_that_are_missed_are_counted(tmp_path: Path) -> None:
     assert "lacks 4 more" in lines[-1]
 
 
-# Bodies that are no JSON
+# Other bodies than JSON
 
 
 def _token(grant: str) -> Exchange:
@@ -482,11 +482,11 @@ def test_forms_and_payments_in_xml_are_answered_in_any_order(tmp_path: Path) -> 
 
     assert not derived(tmp_path, *recorded).left_out
     assert_same(recorded[::-1], again(replay(tmp_path), *recorded[::-1]))
-    # Another boundary, the same parts.
+    # Another boundary with the same parts.
     assert_same([_payment("2.00", 2, "other")], again(replay(tmp_path), _payment("2.00", 2, "other")))
 
 
-def test_bodies_that_are_none_of_their_media_type_come_again_as_they_came(tmp_path: Path) -> None:
+def test_bodies_that_contradict_their_media_type_are_replayed_unchanged(tmp_path: Path) -> None:
     cut = gzip.compress(b'{"accounts": []}')[:-6]
     encoded = [("Content-Type", "application/json"), ("Content-Encoding", "gzip")]
     bodies = {
@@ -501,7 +501,7 @@ def test_bodies_that_are_none_of_their_media_type_come_again_as_they_came(tmp_pa
     ]
     made = derived(tmp_path, *entries)
     assert made.left_out == ()
-    reasons = ["its Content-Encoding gzip cannot be undone", "it is no XML", "it is no JSON"]
+    reasons = ["its Content-Encoding gzip cannot be decoded", "it is no XML", "it is no JSON"]
     assert [target for target in bodies for line in made.only_bytes if f"{target} at" in line] == list(bodies)[:3]
     for reason, line in zip(reasons, made.only_bytes, strict=True):
         assert reason in line

@@ -1,4 +1,4 @@
-"""Ids of recorded rules say the bank, the operation and what is asked: they stay, and no two banks share one."""
+"""Ids of recorded rules consist of bank, operation and request. They are stable, and different for each bank."""
 
 import random
 from dataclasses import replace
@@ -32,7 +32,7 @@ def ids(directory: Path, *entries: Exchange, name: str = "20261121T101112Z") -> 
     return list(rules(directory))
 
 
-def test_two_banks_have_no_id_in_common(tmp_path: Path) -> None:
+def test_two_banks_have_no_common_ids(tmp_path: Path) -> None:
     journey = [taped(path, 1) for path in ("/v1/things", "/v1/things/a", "/v1/others")]
     theirs = [replace(entry, bank=OTHER) for entry in journey]
     same_host = [replace(entry, bank=f"{entry.bank}/branch") for entry in journey]
@@ -40,7 +40,7 @@ def test_two_banks_have_no_id_in_common(tmp_path: Path) -> None:
     assert len({id for some in every for id in some}) == 9
 
 
-def test_an_id_stays_when_the_bank_answers_otherwise_and_when_more_is_recorded(tmp_path: Path) -> None:
+def test_an_id_stays_the_same_if_the_answer_changes_or_more_is_recorded(tmp_path: Path) -> None:
     (first,) = ids(tmp_path, taped("/v1/things", 1))
     assert ids(tmp_path, taped("/v1/things", 2), name="20261122T101112Z") == [first]
     more = [taped("/v1/things?page=2", 3), taped("/v1/things/a", 4)]
@@ -48,7 +48,7 @@ def test_an_id_stays_when_the_bank_answers_otherwise_and_when_more_is_recorded(t
     assert len(rules(tmp_path)) == 3
 
 
-def test_an_edited_rule_stays_the_one_when_other_requests_are_told_from_it(tmp_path: Path) -> None:
+def test_an_edited_rule_keeps_its_id_when_other_requests_are_added(tmp_path: Path) -> None:
     (id,) = ids(tmp_path, taped("/v1/things", 1))
     file = tmp_path / "tape/cassettes/things.yaml"
     file.write_text(file.read_text().replace("body: 1", "body: edited"))
@@ -73,8 +73,8 @@ targets = st.tuples(
 
 
 @given(st.lists(targets, min_size=1, max_size=8, unique=True), st.randoms(use_true_random=False))
-def test_the_order_of_requests_changes_no_line(asked: list[str], chance: random.Random) -> None:
-    journey = [taped(target, {"for": target}) for target in asked]
+def test_the_order_of_requests_changes_nothing(targets: list[str], chance: random.Random) -> None:
+    journey = [taped(target, {"for": target}) for target in targets]
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
         derived(Path(one), *journey)
         derived(Path(other), *chance.sample(journey, len(journey)))
@@ -100,7 +100,7 @@ def of(bank: str, target: str, answer: Any, **headers: str) -> Exchange:
     return taped(target, answer, headers=pairs, bank=bank)
 
 
-def test_the_rules_of_two_banks_stand_beside_each_other(tmp_path: Path) -> None:
+def test_rules_of_two_banks_can_be_combined(tmp_path: Path) -> None:
     ours = [of("https://one.example", f"/v1/things/{n}", n) for n in "abc"]
     theirs = [of(OTHER, f"/v1/things/{n}", n) for n in "def"]
     engine = layered(tmp_path, ours, theirs)
@@ -108,14 +108,14 @@ def test_the_rules_of_two_banks_stand_beside_each_other(tmp_path: Path) -> None:
     assert list(replay.find_replaced(engine.interface)) == []
 
 
-def test_what_is_left_out_of_two_layers_is_said_of_both(tmp_path: Path) -> None:
+def test_missing_bodies_are_listed_for_both_layers(tmp_path: Path) -> None:
     lost = b"<!-- application/xml, 12 bytes, not recorded -->"
     engine = layered(tmp_path, [of("https://one.example", "/v1/things", lost)], [of(OTHER, "/v1/things", lost)])
     assert len(list(replay.list_left_out(engine.interface))) == 2
 
 
 @pytest.mark.parametrize("bank", ["https://xs2a.bank.example/psd2", OTHER], ids=["the same bank", "another"])
-def test_a_layer_that_replaces_recorded_rules_of_another_is_said(tmp_path: Path, bank: str) -> None:
+def test_a_layer_that_replaces_recorded_rules_of_another_is_reported(tmp_path: Path, bank: str) -> None:
     first = [taped("/v1/things", 1), taped("/v1/things/a", 1), taped("/v1/things/b", 1)]
     second = [of(bank, "/v1/things", 2), of(bank, "/v1/things/a", 1)]
     engine = layered(tmp_path, first, second)
@@ -132,7 +132,7 @@ def text_ids(recording: Path) -> list[str]:
     return [line.partition("id: ")[2] for line in lines if line.startswith("  - id: ")]
 
 
-def test_a_wider_rule_of_a_later_layer_is_said_too(tmp_path: Path) -> None:
+def test_a_more_general_rule_of_a_later_layer_is_reported_too(tmp_path: Path) -> None:
     first = [taped("/v1/things?page=1", 1), taped("/v1/things?page=2", 2)]
     engine = layered(tmp_path, first, [of(OTHER, "/v1/things", 3)])
     assert {rule_of(answer) for answer in again(engine, *first)} == {text_ids(tmp_path / "1")[0]}
@@ -140,7 +140,7 @@ def test_a_wider_rule_of_a_later_layer_is_said_too(tmp_path: Path) -> None:
     assert all(id in line for id in text_ids(tmp_path / "0"))
 
 
-def test_lint_and_serve_say_what_is_replaced(tmp_path: Path) -> None:
+def test_lint_and_serve_report_replaced_rules(tmp_path: Path) -> None:
     for number, answer in ((1, 1), (2, 2)):
         tape(tmp_path / str(number), taped("/v1/accounts", answer))
         derive(tmp_path / str(number), None)

@@ -1,4 +1,4 @@
-"""Several runs of one recording add up: however exchanges are split into runs, what was asked is answered again."""
+"""Several runs of one recording add up: however exchanges are split into runs, every request is answered again."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -19,7 +19,7 @@ DAY = 24 * 60 * 60
 
 
 def run(directory: Path, number: int, *entries: Exchange) -> list[str]:
-    """One more run of the recording; what is said to be replaced."""
+    """Add a run to the recording, and return the rules reported as replaced."""
     return list(derived(directory, *entries, name=f"2026112{number}T101112Z").replaced)
 
 
@@ -27,7 +27,7 @@ def bodies(directory: Path, *entries: Exchange) -> list[bytes]:
     return [answer.body for answer in again(replay(directory), *entries)]
 
 
-def test_what_is_replaced_is_said_with_its_rule_its_number_and_its_run(tmp_path: Path) -> None:
+def test_a_replaced_answer_is_reported_with_its_rule_number_and_run(tmp_path: Path) -> None:
     run(tmp_path, 1, *(taped("/v1/things", n) for n in (1, 2)), taped("/v1/things/a", 1))
     run(tmp_path, 2, taped("/v1/things", 3), taped("/v1/things/a", 1))
     (said,) = run(tmp_path, 3, taped("/v1/things", 4))
@@ -39,7 +39,7 @@ def test_what_is_replaced_is_said_with_its_rule_its_number_and_its_run(tmp_path:
     )
 
 
-def test_the_same_answer_again_replaces_nothing(tmp_path: Path) -> None:
+def test_an_equal_answer_replaces_nothing(tmp_path: Path) -> None:
     run(tmp_path, 1, *(taped("/v1/things", n) for n in (1, 2)))
     assert run(tmp_path, 2, *(taped("/v1/things", n) for n in (1, 2, 2))) == []
 
@@ -52,13 +52,13 @@ def queries(directory: Path) -> list[Any]:
     return [rule["match"]["query"]["dateFrom"] for rule in rules(directory).values()]
 
 
-def test_other_days_that_are_answered_the_same_stay_any_date(tmp_path: Path) -> None:
+def test_other_dates_with_the_same_answer_still_match_any_date(tmp_path: Path) -> None:
     run(tmp_path, 1, dated("2026-11-01", 1))
     run(tmp_path, 2, dated("2026-10-01", 1))
     assert queries(tmp_path) == [{"format": "date"}]
 
 
-def test_a_date_that_moves_with_the_days_of_the_runs_stays_any_date(tmp_path: Path) -> None:
+def test_a_date_that_moves_with_the_day_of_the_run_still_matches_any_date(tmp_path: Path) -> None:
     run(tmp_path, 1, dated("2026-11-01", 1))
     (said,) = run(tmp_path, 2, dated("2026-11-02", 2, DAY))
     assert queries(tmp_path) == [{"format": "date"}]
@@ -72,7 +72,7 @@ def test_dates_that_distinguish_answers_are_compared(tmp_path: Path) -> None:
     assert queries(tmp_path) == ["2026-10-01", "2026-11-01"]
 
 
-def test_a_request_that_only_an_older_run_lacks_is_missed_until_it_is_recorded(tmp_path: Path) -> None:
+def test_a_missing_body_in_an_older_run_is_listed_until_it_is_recorded(tmp_path: Path) -> None:
     lost = taped("/v1/things/a", b"<!-- application/xml, 12 bytes, not recorded -->")
     run(tmp_path, 1, lost)
     run(tmp_path, 2, taped("/v1/things/b", 1))
@@ -108,8 +108,8 @@ def ids(directory: Path, recorded: list[Exchange]) -> list[str | None]:
 
 
 @given(st.lists(st.tuples(exchanges(), st.booleans()), min_size=1, max_size=12))
-def test_any_split_into_runs_answers_as_one_run_does(recorded: list[tuple[Exchange, bool]]) -> None:
-    """Requests that are the same get the answers of the last run that has them, in their order."""
+def test_any_split_into_runs_gives_the_same_answers(recorded: list[tuple[Exchange, bool]]) -> None:
+    """Equal requests get the answers of the last run that contains them, in order."""
     runs: list[list[Exchange]] = [[]]
     for exchange, ends in recorded:
         runs[-1].append(exchange)
@@ -136,7 +136,7 @@ def test_any_split_into_runs_answers_as_one_run_does(recorded: list[tuple[Exchan
                 assert same_body(exchange.answer_body, answer.body)
 
 
-def test_derive_says_what_is_replaced(tmp_path: Path) -> None:
+def test_derive_reports_replaced_answers(tmp_path: Path) -> None:
     from click.testing import CliRunner
 
     tape(tmp_path, taped("/v1/accounts", 1))

@@ -1,4 +1,4 @@
-"""A recording never answers in another bank's tongue: the dialect speaks for a bank that has been seen to speak it."""
+"""A recording never answers in the form of another bank: the dialect answers only for a bank that uses it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +32,7 @@ def settings(home: Path, **values: Any) -> Settings:
 
 
 def derived(home: Path, *entries: Exchange, name: str = "20261121T101112Z") -> Mapping[str, Any]:
-    """The judgement as it is written down."""
+    """Derive rules and return the stored judgement about the dialect."""
     tape(home / "tape", *entries, redacted=False, name=name)
     derive(home / "tape", *loading.interface_and_schemas(settings(home)))
     judgement: Mapping[str, Any] = yaml.safe_load((home / "tape/cassettes/_dialect.yaml").read_text())["dialect"]
@@ -51,7 +51,7 @@ def of_another_tongue() -> Exchange:
     return taped("/v1/accounts", {"konten": []})
 
 
-def test_a_bank_that_speaks_the_dialect_is_answered_for_by_it(home: Path) -> None:
+def test_the_dialect_answers_for_a_bank_that_uses_it(home: Path) -> None:
     judgement = derived(home, spoken(), taped("/oauth2/token", {"whatever": 1}, "POST"))
     client = replayed(home)
 
@@ -63,7 +63,7 @@ def test_a_bank_that_speaks_the_dialect_is_answered_for_by_it(home: Path) -> Non
     )
 
 
-def test_errors_are_judged_by_the_schema_of_the_dialect(home: Path) -> None:
+def test_errors_are_checked_with_the_schema_of_the_dialect(home: Path) -> None:
     message = {"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "unknown"}
     tape(home / "tape", spoken(), taped(STATUS, {"tppMessages": [message]}, status=403), redacted=False)
     interface, schemas = loading.interface_and_schemas(settings(home, dialect="berlin-group-1.3"))
@@ -79,11 +79,11 @@ def test_errors_are_judged_by_the_schema_of_the_dialect(home: Path) -> None:
         ([of_another_tongue()], "GET /v1/accounts was answered with 200, in which /accounts is required"),
         ([spoken(), of_another_tongue()], "GET /v1/accounts was answered with 200"),
         ([spoken(), taped(STATUS, {"error": "no"}, status=401)], "was answered with 401, in which /tppMessages"),
-        ([taped("/v1/accounts", b"{nothing")], "the body is no JSON"),
-        ([taped("/nowhere", {"a": 1})], "no answer to an operation of xs2a-1.84 was recorded that could show it"),
+        ([taped("/v1/accounts", b"{nothing")], "the body is not JSON"),
+        ([taped("/nowhere", {"a": 1})], "the recording has no JSON answer to an operation of xs2a-1.84"),
     ],
 )  # fmt: skip
-def test_a_bank_that_does_not_is_not(home: Path, entries: list[Exchange], because: str) -> None:
+def test_the_dialect_does_not_answer_for_another_bank(home: Path, entries: list[Exchange], because: str) -> None:
     judgement = derived(home, *entries)
     answer = replayed(home).get("/v1/card-accounts/1/balances", headers=REQUEST_ID)
 
@@ -93,16 +93,19 @@ def test_a_bank_that_does_not_is_not(home: Path, entries: list[Exchange], becaus
     assert "GET /v1/card-accounts/1/balances was not recorded" in answer.json()["tppMessages"][0]["text"]
 
 
-def test_what_comes_nearest_in_the_recording_is_named(home: Path) -> None:
+def test_the_nearest_recorded_rules_are_named(home: Path) -> None:
     derived(home, of_another_tongue())
     answer = replayed(home).get("/v1/acounts", headers=REQUEST_ID).json()["sandbox"]
 
-    assert answer["message"] == "this was not recorded, and the bank does not speak xs2a-1.84; these come nearest"
+    assert (
+        answer["message"]
+        == "this was not recorded, and the bank does not use the dialect xs2a-1.84; the nearest matches are"
+    )
     assert all(one["rule"].startswith("recorded-") for one in answer["nearest"])
     assert len(answer["nearest"]) == 1
 
 
-def test_another_method_and_another_product_are_not_answered_in_the_dialects_words_either(home: Path) -> None:
+def test_another_method_or_product_is_not_answered_by_the_dialect_either(home: Path) -> None:
     derived(home, of_another_tongue())
     client = replayed(home)
 
@@ -110,7 +113,7 @@ def test_another_method_and_another_product_are_not_answered_in_the_dialects_wor
         assert "was not recorded" in client.request(method, path, headers=REQUEST_ID).json()["tppMessages"][0]["text"]
 
 
-def test_one_who_knows_better_is_believed_when_rules_are_derived_again(home: Path) -> None:
+def test_an_edited_judgement_is_kept_when_rules_are_derived_again(home: Path) -> None:
     derived(home, of_another_tongue())
     file = home / "tape/cassettes/_dialect.yaml"
     file.write_text(file.read_text().replace("name: none", "name: xs2a-1.84"))
@@ -122,7 +125,7 @@ def test_one_who_knows_better_is_believed_when_rules_are_derived_again(home: Pat
     assert derived(home, of_another_tongue(), name="20261123T101112Z")["name"] == "none"
 
 
-def test_what_was_judged_is_judged_again_with_more_recorded(home: Path) -> None:
+def test_the_judgement_is_renewed_if_more_is_recorded(home: Path) -> None:
     assert derived(home, taped("/nowhere", {"a": 1}))["name"] == "none"
     assert derived(home, spoken(), name="20261122T101112Z")["name"] == "xs2a-1.84"
     before = (home / "tape/cassettes/_dialect.yaml").read_bytes()
@@ -130,14 +133,16 @@ def test_what_was_judged_is_judged_again_with_more_recorded(home: Path) -> None:
     assert (home / "tape/cassettes/_dialect.yaml").read_bytes() == before
 
 
-def test_deriving_says_what_will_answer(home: Path) -> None:
+def test_derive_reports_how_unrecorded_requests_are_answered(home: Path) -> None:
     tape(home / "tape", of_another_tongue(), redacted=False)
     lines = list(report_lines(derive(home / "tape", *loading.interface_and_schemas(settings(home))), home / "tape"))
 
-    assert any(line.startswith("What was not recorded is answered with 404: GET /v1/accounts was") for line in lines)
+    assert any(
+        line.startswith("Requests that were not recorded are answered with 404: GET /v1/accounts was") for line in lines
+    )
 
 
-def test_rules_of_ones_own_answer_as_ever(home: Path) -> None:
+def test_own_rules_still_answer(home: Path) -> None:
     derived(home, of_another_tongue())
     own = {"cassette": 1, "rules": [{"id": "own", "match": {"path": "/v1/card-accounts"}, "respond": {"status": 418}}]}
     named = {"id": "named", "match": {"operation": "consent-status"}, "respond": {"status": 419}}
@@ -148,7 +153,7 @@ def test_rules_of_ones_own_answer_as_ever(home: Path) -> None:
     assert client.get(STATUS, headers=REQUEST_ID).status == 419
 
 
-def test_of_two_recordings_none_may_say_otherwise(home: Path) -> None:
+def test_one_of_two_recordings_can_disable_the_dialect(home: Path) -> None:
     derived(home, spoken())
     tape(home / "other/tape", taped("/oauth2/token", {"a": 1}, "POST"), redacted=False)
     derive(home / "other/tape", *loading.interface_and_schemas(settings(home)))
@@ -159,7 +164,7 @@ def test_of_two_recordings_none_may_say_otherwise(home: Path) -> None:
     assert both.get("/v1/accounts", headers=REQUEST_ID).status == 400
 
 
-def test_spying_asks_the_bank_for_it(home: Path) -> None:
+def test_mode_spy_sends_unrecorded_requests_to_the_bank(home: Path) -> None:
     derived(home, of_another_tongue())
     engine = build.build(settings(home, cassettes=(home / "tape/cassettes",), mode="spy", bank="http://127.0.0.1:9"))
     explanation = engine.explain(Request("GET", STATUS, Headers(REQUEST_ID.items())))

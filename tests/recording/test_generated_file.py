@@ -1,4 +1,4 @@
-"""What somebody wrote into a generated file stays there, to the letter."""
+"""Edits of a generated file are kept exactly."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def ids(text: str) -> list[str]:
     return [one["id"] for one in yaml_reader.parse(text, Path("x")).value["rules"]]
 
 
-def test_a_generated_file_is_generated_again(file: Path) -> None:
+def test_an_unchanged_file_is_generated_again(file: Path) -> None:
     assert read(file).generated == ("r-1", "r-2", "r-3")
     assert read(file).is_nothing_but_generated
     assert again(file) == file.read_text()
@@ -57,7 +57,7 @@ def test_a_generated_file_is_generated_again(file: Path) -> None:
         ("    match: {path: /2}", "    doc: mine\n    match: {path: /2}"),
     ],
 )
-def test_any_change_makes_a_rule_somebodys(old: str, new: str, file: Path) -> None:
+def test_any_change_makes_a_rule_an_edited_one(old: str, new: str, file: Path) -> None:
     edited(file, old, new)
     assert [one.id for one in read(file).kept] == ["r-2"]
 
@@ -65,12 +65,12 @@ def test_any_change_makes_a_rule_somebodys(old: str, new: str, file: Path) -> No
 @pytest.mark.parametrize(
     ("old", "new"), [("{n: 2}", "\n        n: 2"), ("{n: 2}", "{n: 2}  # two"), ("id: r-2", 'id: "r-2"')]
 )
-def test_another_way_of_writing_the_same_is_no_change(old: str, new: str, file: Path) -> None:
+def test_a_different_notation_is_not_a_change(old: str, new: str, file: Path) -> None:
     edited(file, old, new)
     assert read(file).kept == ()
 
 
-def test_a_rule_is_kept_to_the_letter_and_in_its_place(file: Path) -> None:
+def test_an_edited_rule_is_kept_exactly_and_in_place(file: Path) -> None:
     mine = "  # why this is so\n  # in two lines\n  - id: r-2   # mine\n\n    match:   {path: '/2'}\n"
     mine += "    respond:\n      text: |\n        # no comment\n"
     start, end = file.read_text().index("  - id: r-2"), file.read_text().index("  - id: r-3")
@@ -83,14 +83,14 @@ def test_a_rule_is_kept_to_the_letter_and_in_its_place(file: Path) -> None:
     assert ids(again(file, rule(3))) == ["r-3", "r-2"]
 
 
-def test_first_and_last_are_kept_as_well(file: Path) -> None:
+def test_first_and_last_rules_are_kept_too(file: Path) -> None:
     edited(file, "{n: 1}", "{n: 5}")
     text = edited(file, "{n: 3}", "{n: 5}").removesuffix("\n")
     file.write_text(text)
     assert again(file, rule(2)) == text + "\n"
 
 
-def test_other_keys_and_comments_between_them_are_kept(file: Path) -> None:
+def test_other_keys_and_comments_are_kept(file: Path) -> None:
     file.write_text("# on top\n\n" + file.read_text().replace("Things, recorded", "My things"))
     mine = "# about errors\nerrors:\n  # one\n  a: {status: 400, code: X, text: x}\n"
     edited(file, "rules:\n", mine + "# about rules\nrules:\n")
@@ -105,20 +105,20 @@ def test_other_keys_and_comments_between_them_are_kept(file: Path) -> None:
     assert again(file) == text
 
 
-def test_what_is_kept_stays_where_nothing_is_generated_any_more(file: Path) -> None:
+def test_edited_rules_stay_if_nothing_is_generated(file: Path) -> None:
     edited(file, "{n: 2}", "{n: 5}")
     text = compose(read(file), "", None, [])
     assert ids(text) == ["r-2"]
     assert yaml_reader.parse(text, file).value["recorded"] == RECORDED
 
 
-def test_rules_can_be_indented_otherwise(file: Path) -> None:
+def test_rules_can_have_another_indentation(file: Path) -> None:
     head, _, listed = file.read_text().partition("rules:\n")
     file.write_text(head + "rules:\n" + dedent(listed).replace("{n: 2}", "{n: 5}"))
     assert ids(again(file, rule(1), rule(3))) == ["r-1", "r-2", "r-3"]
 
 
-def test_a_file_of_somebodys_is_only_looked_at(tmp_path: Path) -> None:
+def test_a_file_of_the_user_is_only_read(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("{cassette: 1, rules: [{id: a, match: {path: /a}, respond: {text: a}}]}")
     exchanges = read(file)
@@ -126,11 +126,11 @@ def test_a_file_of_somebodys_is_only_looked_at(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("around", ["{{cassette: 1, rules: [{}]}}", "cassette: 1\nrules: [{}]\n"])
-def test_what_cannot_be_told_apart_is_refused(around: str, file: Path) -> None:
+def test_an_edit_that_cannot_be_separated_is_refused(around: str, file: Path) -> None:
     one = json.dumps(rule(1))
     file.write_text(around.format(one))
     with pytest.raises(
-        ConfigError, match=r"things\.yaml:\d: what was edited here cannot be told .* nothing has been changed"
+        ConfigError, match=r"things\.yaml:\d: cannot distinguish your edits .* nothing has been changed"
     ):
         again(file)
 
@@ -145,7 +145,7 @@ def test_an_alias_to_a_generated_rule_is_refused_before_anything_is_lost(file: P
 @pytest.mark.parametrize(
     "text", ["- a", "cassette: 2\n", "rules: []\ncassette: 1\n", "cassette: 1\nrulse: []\n", "a: [\n"]
 )
-def test_what_is_no_cassette_is_unreadable(text: str, file: Path) -> None:
+def test_a_file_that_is_not_a_cassette_is_unreadable(text: str, file: Path) -> None:
     file.write_text(text)
     with pytest.raises(Unreadable):
         read(file)

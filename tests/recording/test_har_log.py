@@ -33,12 +33,12 @@ def targets(file: Path) -> list[str]:
     return [entry.target for entry in read_raw(file)]
 
 
-def test_nothing_is_made_before_there_is_something_to_write(tmp_path: Path) -> None:
+def test_no_folder_is_created_before_the_first_exchange(tmp_path: Path) -> None:
     Recording(tmp_path / "tape", None, HEAD).close()
     assert not (tmp_path / "tape").exists()
 
 
-def test_a_recording_without_exchanges_does_not_stay(tmp_path: Path) -> None:
+def test_a_recording_without_exchanges_is_removed(tmp_path: Path) -> None:
     recording = Recording(tmp_path, None, HEAD)
     recording.check()
     assert raw_files(tmp_path) == [recording.file]
@@ -46,7 +46,7 @@ def test_a_recording_without_exchanges_does_not_stay(tmp_path: Path) -> None:
     assert raw_files(tmp_path) == []
 
 
-def test_each_exchange_is_a_line_that_is_there_when_add_returns(tmp_path: Path) -> None:
+def test_each_exchange_is_a_complete_line_when_add_returns(tmp_path: Path) -> None:
     async def add() -> None:
         for number in range(3):
             await recording.add(taped(f"/v1/{number}"))
@@ -65,7 +65,7 @@ def test_each_exchange_is_a_line_that_is_there_when_add_returns(tmp_path: Path) 
     assert read_head(recording.file) == HEAD
 
 
-def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     file = record(tmp_path / "tape", taped("/v1/a"))
 
     assert file.stat().st_mode & 0o777 == 0o600
@@ -73,7 +73,7 @@ def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     assert file.parent.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_many_at_once_do_not_mix(tmp_path: Path) -> None:
+def test_concurrent_exchanges_are_not_mixed(tmp_path: Path) -> None:
     async def add() -> None:
         await asyncio.gather(*(recording.add(taped(f"/v1/{n}", "x" * 50_000)) for n in range(20)))
 
@@ -85,7 +85,7 @@ def test_many_at_once_do_not_mix(tmp_path: Path) -> None:
     assert targets(recording.file) == [f"/v1/{n}" for n in range(20)]
 
 
-def test_a_client_that_goes_away_is_written_down_all_the_same(tmp_path: Path) -> None:
+def test_an_exchange_is_recorded_even_if_the_client_disconnects(tmp_path: Path) -> None:
     async def go_away() -> None:
         tasks = [asyncio.ensure_future(recording.add(taped(f"/v1/{n}"))) for n in range(3)]
         await asyncio.sleep(0)
@@ -103,7 +103,7 @@ def test_a_client_that_goes_away_is_written_down_all_the_same(tmp_path: Path) ->
     assert targets(recording.file) == ["/v1/0", "/v1/1", "/v1/2"]
 
 
-def test_what_is_redacted_never_reaches_the_disk(tmp_path: Path) -> None:
+def test_redacted_values_are_never_written(tmp_path: Path) -> None:
     recording = Recording(tmp_path, lambda entry: replace(entry, target="/v1/hidden"), HEAD)
     asyncio.run(recording.add(taped("/v1/secret")))
     recording.close()
@@ -111,7 +111,7 @@ def test_what_is_redacted_never_reaches_the_disk(tmp_path: Path) -> None:
     assert b"secret" not in b"".join(file.read_bytes() for file in raw_files(tmp_path))
 
 
-def test_what_cannot_be_redacted_is_not_written(tmp_path: Path) -> None:
+def test_an_exchange_that_cannot_be_redacted_is_not_written(tmp_path: Path) -> None:
     def fail(entry: Exchange) -> Exchange:
         raise ZeroDivisionError
 
@@ -122,7 +122,9 @@ def test_what_cannot_be_redacted_is_not_written(tmp_path: Path) -> None:
     assert raw_files(tmp_path) == []
 
 
-def test_two_recordings_of_one_second_have_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_recordings_in_the_same_second_have_different_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("xs2a_sandbox.clock.Clock.now", lambda self: START)
     files = [record(tmp_path, taped(f"/v1/{n}")) for n in range(11)]
 
@@ -136,20 +138,20 @@ def test_any_text_can_be_written(text: str, tmp_path: Path) -> None:
     assert [entry.headers.get("X") for entry in read_raw(file)] == [text, None]
 
 
-# When it cannot be written
+# Write errors
 
 
-def test_a_directory_that_cannot_be_made_is_noticed_before_the_bank_is_asked(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_before_any_request(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     recording = Recording(tmp_path / "file" / "tape", None, HEAD)
-    with pytest.raises(RecordingFailed, match=r"file/tape: .*Nothing goes to the bank"):
+    with pytest.raises(RecordingFailed, match=r"file/tape: .*no request goes to the bank"):
         recording.check()
     with pytest.raises(RecordingFailed):
         asyncio.run(recording.add(taped("/v1/a")))
     recording.close()
 
 
-def test_after_a_full_disk_check_says_when_it_works_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_succeeds_again_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_room(descriptor: int, content: memoryview) -> int:
         if len(content) > 3:
             return write(descriptor, content[:3])
@@ -173,7 +175,7 @@ def test_after_a_full_disk_check_says_when_it_works_again(tmp_path: Path, monkey
     assert (recording.exchanges, recording.lost) == (3, 0)
 
 
-def test_a_head_that_cannot_be_written_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_first_line_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(descriptor: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -189,7 +191,7 @@ def test_a_head_that_cannot_be_written_leaves_no_file(tmp_path: Path, monkeypatc
     assert [read_head(file) for file in raw_files(tmp_path)] == [HEAD]
 
 
-def test_a_killed_recording_keeps_every_exchange_that_was_answered(tmp_path: Path) -> None:
+def test_a_killed_recording_keeps_every_answered_exchange(tmp_path: Path) -> None:
     lines = """
         import asyncio, sys
         from pathlib import Path
@@ -218,7 +220,7 @@ def test_a_killed_recording_keeps_every_exchange_that_was_answered(tmp_path: Pat
 # Reading
 
 
-def test_a_line_that_was_not_finished_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_incomplete_line_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tape(tmp_path, taped("/v1/a"), taped("/v1/b"))
     file.write_bytes(file.read_bytes()[:-40])
 
@@ -226,22 +228,24 @@ def test_a_line_that_was_not_finished_is_passed_over(tmp_path: Path, caplog: pyt
     assert f"{file}:3" in caplog.text
 
 
-def test_a_line_that_is_something_else_is_a_mistake(tmp_path: Path) -> None:
+def test_an_invalid_line_is_a_mistake(tmp_path: Path) -> None:
     file = tape(tmp_path, taped("/v1/a"))
     file.write_text(file.read_text() + '\n{"request": {}}\n')
 
-    with pytest.raises(ConfigError, match=r"har\.jsonl:4: this is no entry of a recording: request.url is missing"):
+    with pytest.raises(
+        ConfigError, match=r"har\.jsonl:4: this line is not a valid entry of a recording: request.url is missing"
+    ):
         read_raw(file)
 
 
-def test_other_files_are_none_of_its_business(tmp_path: Path) -> None:
+def test_other_files_are_ignored(tmp_path: Path) -> None:
     file = tape(tmp_path, taped("/v1/a"))
     (file.parent / "notes.txt").write_text("")
     assert raw_files(tmp_path) == [file]
     assert raw_files(tmp_path / "nowhere") == []
 
 
-def test_an_export_is_one_document_in_order_of_time(tmp_path: Path) -> None:
+def test_an_export_is_one_document_in_chronological_order(tmp_path: Path) -> None:
     tape(tmp_path, taped("/v1/late", at=60), name="20261121T000000Z")
     tape(tmp_path, taped("/v1/early"), name="20261122T000000Z")
 
@@ -252,7 +256,7 @@ def test_an_export_is_one_document_in_order_of_time(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "all.har").stat().st_mode & 0o777 == 0o600
 
 
-def test_nothing_recorded_is_nothing_to_export(tmp_path: Path) -> None:
+def test_an_empty_recording_cannot_be_exported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no recording"):
         export(tmp_path, tmp_path / "all.har")
 
@@ -264,6 +268,6 @@ def test_an_export_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {"raw"}
 
 
-def test_a_system_without_fdatasync_records_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_fdatasync_can_record_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fdatasync")  # as on macOS
     assert targets(record(tmp_path, taped("/v1/a"))) == ["/v1/a"]

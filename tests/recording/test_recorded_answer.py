@@ -21,7 +21,7 @@ def body(answer: Any, content_type: str = "application/json") -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in ("status", "headers")}
 
 
-def test_what_is_no_json_is_text_or_bytes() -> None:
+def test_a_body_other_than_json_is_text_or_bytes() -> None:
     assert body(b'{"a": 1}', "text/plain") == {"text": '{"a": 1}'}
     assert body("<a>\r\nä".encode(), "text/html") == {"text": "<a>\r\nä"}
     for content in (b"\xff\xfe", b"a\x00b", b"a\x1bb"):
@@ -29,7 +29,7 @@ def test_what_is_no_json_is_text_or_bytes() -> None:
     assert body(b"", "text/plain") == {}
 
 
-def test_large_bodies_have_files_of_their_own() -> None:
+def test_large_bodies_are_written_to_separate_files() -> None:
     files: dict[str, bytes] = {}
     large = json.dumps("x" * 70_000).encode()
     spec = write_answer(taped("/v1/x", large), files)
@@ -42,7 +42,7 @@ def test_large_bodies_have_files_of_their_own() -> None:
     assert body_file(large, "bin") != spec["file"]
 
 
-def test_headers_that_are_of_one_moment_are_dropped() -> None:
+def test_headers_that_change_with_each_answer_are_dropped() -> None:
     kept = [
         ("Content-Type", "application/json"), ("Location", "/v1/x"), ("ASPSP-SCA-Approach", "REDIRECT"),
         ("Cache-Control", "no-store"), ("Retry-After", "120"), ("Allow", "GET"), ("X-Rate-Left", "5"),
@@ -54,10 +54,10 @@ def test_headers_that_are_of_one_moment_are_dropped() -> None:
     assert answered("", [*kept, *((name, "1") for name in dropped)])["headers"] == dict(kept)
 
 
-def test_a_header_that_is_sent_twice_is_a_list() -> None:
+def test_repeated_headers_are_joined() -> None:
     assert answered("", [("Link", "<a>"), ("link", "<b>")])["headers"] == {"Link": "<a>, <b>"}
 
 
 @pytest.mark.parametrize(("name", "value"), [("a b", "1"), ("", "1"), ("X", "a\nb"), ("X", "\u20ac")])
-def test_headers_that_are_no_http_are_dropped(name: str, value: str) -> None:
+def test_invalid_headers_are_dropped(name: str, value: str) -> None:
     assert "headers" not in answered("", [(name, value)])

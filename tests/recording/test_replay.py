@@ -1,4 +1,4 @@
-"""Recorded answers given again: to the data that was redacted, with links that lead back, at another time."""
+"""Replaying recorded answers: with redacted data, rewritten links, and at another time."""
 
 import json
 from dataclasses import replace
@@ -46,13 +46,13 @@ def replayed(here: Path, **values: Any) -> Engine:
     return build.build(settings(here, **values))
 
 
-def test_what_the_app_really_sends_fits_a_redacted_recording(here: Path) -> None:
+def test_real_values_of_the_app_match_a_redacted_recording(here: Path) -> None:
     recorded(here, taped("/v1/konten?iban=" + IBAN, {"iban": IBAN, "ok": True}))
     assert IBAN not in "".join(file.read_text() for file in (here / "tape").rglob("*.*") if file.is_file())
     client = Client(replayed(here))
     answer = client.get(f"/v1/konten?iban={IBAN}")
     assert (answer.status, answer.json()["ok"], answer.source) == (200, True, "rule")
-    # And what the app was given fits, too.
+    # The values that the app received match too.
     assert client.get(f"/v1/konten?iban={answer.json()['iban']}").json() == answer.json()
 
 
@@ -78,7 +78,7 @@ def payment(amount: str, iban: str, boundary: str | None = None) -> Exchange:
     return taped(target, {"of": f"{amount} {iban[-4:]}"}, "POST", headers=[("Content-Type", kind)], body=body.encode())
 
 
-def test_payments_in_xml_and_multipart_fit_a_redacted_recording(here: Path) -> None:
+def test_payments_in_xml_and_multipart_match_a_redacted_recording(here: Path) -> None:
     payments = [
         payment(amount, iban, boundary)
         for amount in ("1.00", "2.00")
@@ -92,7 +92,7 @@ def test_payments_in_xml_and_multipart_fit_a_redacted_recording(here: Path) -> N
     answers = [json.loads(json.loads(line)["response"]["content"]["text"]) for line in raw]
     engine = replayed(here)
     for one, answer in reversed(list(zip(payments, answers, strict=True))):
-        # Another boundary is made up each time.
+        # The boundary is different each time.
         headers, body = dict(one.headers), one.body
         for name, kind in headers.items():
             if "boundary=" in kind:
@@ -103,7 +103,7 @@ def test_payments_in_xml_and_multipart_fit_a_redacted_recording(here: Path) -> N
         assert (response.source, response.json()) == ("rule", answer)
 
 
-def test_words_that_nobody_knows_are_the_same_in_path_location_and_links(here: Path) -> None:
+def test_unknown_words_have_one_pseudonym_in_path_location_and_links(here: Path) -> None:
     moved = replace(
         taped("/sx/v1/qwrtz/start?bank=qwrtz", status=302),
         answer_headers=Headers([("Location", f"{URL}/sx/v1/qwrtz/landing/wxkvt")]),
@@ -135,7 +135,7 @@ STATEMENT = f""":20:AUSZUG4711-0815
 """
 
 
-def test_statements_are_replayed_and_what_they_say_can_be_sent_back(here: Path) -> None:
+def test_statements_are_replayed_and_their_values_can_be_sent_back(here: Path) -> None:
     camt = f"<Document><Acct><Id><IBAN>{IBAN}</IBAN></Id></Acct><MsgId>MSG-4711-0815</MsgId></Document>"
     recorded(
         here,
@@ -150,12 +150,12 @@ def test_statements_are_replayed_and_what_they_say_can_be_sent_back(here: Path) 
     message = camt_again.body.partition(b"<MsgId>")[2].partition(b"<")[0].decode()
     account = statement.body.partition(b":25:")[2].partition(b"EUR")[0].decode()
     assert f"<IBAN>{account}<".encode() in camt_again.body
-    # What it was answered beside an account that it knows by itself.
+    # A value that it received, next to an account that it knows itself.
     answer = client.get(f"/v1/konten/detail?iban={OTHER_IBAN}&message={message}&of={account}")
     assert (answer.status, answer.source) == (200, "rule")
 
 
-def test_what_answers_out_of_a_redacted_recording_is_explained(here: Path) -> None:
+def test_an_answer_from_a_redacted_recording_is_explained(here: Path) -> None:
     recorded(here, taped(ACCOUNT.format(IBAN) + "?iban=" + IBAN, {"ok": True}))
     bank = replayed(here)
     target = ACCOUNT.format(IBAN) + "?iban=" + IBAN
@@ -173,7 +173,7 @@ def test_what_answers_out_of_a_redacted_recording_is_explained(here: Path) -> No
     assert IBAN not in str(explanation.by.candidate.checks)
 
 
-def test_links_lead_back(here: Path) -> None:
+def test_links_point_to_the_sandbox(here: Path) -> None:
     links = {"_links": {"self": {"href": f"{URL}/v1/konten/a"}, "other": {"href": "https://other.example/v1/konten/a"}}}
     headers = (("Content-Type", "application/json"), ("Location", f"{URL}/v1/konten/a"))
     recorded(here, taped("/v1/konten/a", links, answer_headers=headers), redact=False)
@@ -185,7 +185,7 @@ def test_links_lead_back(here: Path) -> None:
     }
 
 
-def test_pages_of_the_bank_that_were_recorded_come_before_our_own(here: Path) -> None:
+def test_recorded_pages_of_the_bank_precede_pages_of_the_sandbox(here: Path) -> None:
     target = "/sca/payments?id=99391c7e-ad88-49ec-a2ad-99ddcb1f7721&decide=approve"
     back = [("Location", "http://localhost:7777/back"), ("Content-Type", "text/html")]
     recorded(here, taped(target, b"<p>back</p>", status=303, answer_headers=back))
@@ -196,7 +196,7 @@ def test_pages_of_the_bank_that_were_recorded_come_before_our_own(here: Path) ->
     assert b"xs2a-sandbox, a test system" in client.get("/sca/payments?id=another").body
 
 
-def test_links_stay_where_they_are_not_to_be_rewritten(here: Path) -> None:
+def test_links_are_kept_if_rewriting_is_off(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", {"_links": {"self": {"href": f"{URL}/v1/konten/a"}}}), redact=False)
     answer = Client(replayed(here, banks=(RealBank(URL, rewrite_links=False),))).get("/v1/konten/a")
     assert (answer.source, answer.json()["_links"]["self"]["href"]) == ("rule", f"{URL}/v1/konten/a")
@@ -211,12 +211,12 @@ DATES = {
 }
 
 
-def test_dates_stay_unless_they_are_to_move(here: Path) -> None:
+def test_dates_are_kept_unless_shifting_is_on(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", DATES), redact=False)
     assert Client(replayed(here)).get("/v1/konten/a").json() == DATES
 
 
-def test_dates_move_with_the_sessions_clock(here: Path) -> None:
+def test_dates_move_with_the_clock_of_the_session(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", DATES), redact=False)
     engine = replayed(here, shift_dates=True)
     engine.use(admin_token="token-for-this-test")
@@ -234,13 +234,13 @@ def test_dates_move_with_the_sessions_clock(here: Path) -> None:
     assert Client(engine, "other").get("/v1/konten/a").json()["ever"] == "9999-12-31"
 
 
-def test_dates_in_what_is_no_json_stay(here: Path) -> None:
+def test_dates_in_other_bodies_than_json_are_kept(here: Path) -> None:
     plain = (("Content-Type", "text/plain"),)
     recorded(here, taped("/v1/konten/a", b"2026-11-20", answer_headers=plain), redact=False)
     assert Client(replayed(here, shift_dates=True)).get("/v1/konten/a").body == b"2026-11-20"
 
 
-def test_old_recordings_are_said_or_refused(here: Path) -> None:
+def test_old_recordings_are_reported_or_refused(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", {}), redact=False)
     (file,) = (here / "tape/cassettes").glob("*.yaml")
     file.write_text(file.read_text().replace("2026-11-21", "2020-01-01"))
@@ -249,11 +249,11 @@ def test_old_recordings_are_said_or_refused(here: Path) -> None:
     assert line.startswith(f"{file} was recorded ")
     assert line.endswith(" days ago, longer than max_age allows")
     assert build.warnings(settings(here), engine) == []
-    with pytest.raises(ConfigError, match="record again, or let max_age be longer"):
+    with pytest.raises(ConfigError, match="record again, or increase max_age"):
         replayed(here, max_age=timedelta(days=30), on_expiry="fail")
 
 
-def test_age_is_counted_from_the_recording(here: Path) -> None:
+def test_the_age_is_counted_from_the_recording(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", {}), redact=False)
     said = replayed(here).interface
     day = timedelta(days=1)
@@ -262,19 +262,19 @@ def test_age_is_counted_from_the_recording(here: Path) -> None:
     assert list(replay.find_outdated(said, datetime(2999, 1, 1, tzinfo=UTC), None)) == []
 
 
-def test_a_recording_of_another_key_is_said(here: Path) -> None:
+def test_a_recording_redacted_with_another_key_is_reported(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", {"iban": IBAN}), key="0badc0de")
     (line,) = build.warnings(settings(here), replayed(here))
     assert "redacted with another key (0badc0de, not " in line
-    assert "will not fit its rules" in line
+    assert "will not match its rules" in line
 
 
-def test_one_of_this_key_is_not(here: Path) -> None:
+def test_a_recording_redacted_with_this_key_is_not_reported(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", {"iban": IBAN}))
     assert build.warnings(settings(here), replayed(here)) == []
 
 
-def test_what_an_app_can_have_from_a_recording(here: Path) -> None:
+def test_the_values_an_app_can_have_from_a_recording_are_known(here: Path) -> None:
     answer = {"id": "a-1", "n": 17, "_links": {"next": {"href": "/v1/konten/b-2?page=c-3"}}}
     recorded(here, taped("/v1/konten/a", answer), redact=False)
     texts = replay.recorded_texts(replayed(here).interface)
@@ -283,7 +283,7 @@ def test_what_an_app_can_have_from_a_recording(here: Path) -> None:
     assert json.dumps("") not in texts
 
 
-def test_links_of_a_bank_lead_back_the_same_way_whatever_else_its_host_was_asked_for(here: Path) -> None:
+def test_links_are_rewritten_the_same_way_if_the_host_has_other_recorded_paths(here: Path) -> None:
     link = {"_links": {"self": {"href": f"{URL}/v1/konten"}}}
     recorded(here, taped("/v1/konten", link), taped("/token", {"a": 1}, bank=URL.removesuffix("/psd2")), redact=False)
     answer = Client(replayed(here)).get("/v1/konten")

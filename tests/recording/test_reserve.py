@@ -13,7 +13,7 @@ def room(directory: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def test_it_takes_room_without_a_file_to_be_seen(tmp_path: Path) -> None:
+def test_space_is_reserved_without_a_visible_file(tmp_path: Path) -> None:
     reserve = DiskReservation(tmp_path)
     reserve.grow(1_000_000)
     assert reserve.size == 1_000_000
@@ -23,7 +23,7 @@ def test_it_takes_room_without_a_file_to_be_seen(tmp_path: Path) -> None:
     reserve.close()
 
 
-def test_it_gives_what_is_asked_of_it_and_no_more_than_it_has(tmp_path: Path) -> None:
+def test_the_requested_space_is_released(tmp_path: Path) -> None:
     reserve = DiskReservation(tmp_path)
     reserve.grow(1_000_000)
     reserve.give(100_000)
@@ -33,7 +33,7 @@ def test_it_gives_what_is_asked_of_it_and_no_more_than_it_has(tmp_path: Path) ->
     reserve.close()
 
 
-def test_on_a_full_disk_it_keeps_what_it_has(tmp_path: Path) -> None:
+def test_a_reservation_is_kept_on_a_full_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 512) as disk:
         reserve = DiskReservation(disk)
         reserve.grow(100_000)
@@ -48,7 +48,7 @@ def test_on_a_full_disk_it_keeps_what_it_has(tmp_path: Path) -> None:
         reserve.close()
 
 
-def test_where_the_system_cannot_reserve_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_support_by_the_system_the_space_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
     reserve = DiskReservation(tmp_path)
     reserve.grow(3_000_001)

@@ -19,7 +19,7 @@ UUID = "5f81d900-ca0e-4fc7-82e0-b86db4245024"
         ("/oauth2/token", "/oauth2/token", {}, "oauth2"),
     ],
 )
-def test_whole_routes_keep_what_stands_before_the_interface(
+def test_whole_routes_keep_the_prefix_of_the_interface(
     target: str, path: str, parameters: dict[str, str], resource: str, tmp_path: Path
 ) -> None:
     route = Routes(bank_of_things(tmp_path)).find_whole("GET", target)
@@ -43,7 +43,7 @@ def test_whole_routes_keep_what_stands_before_the_interface(
         ("cancellation-authorisations", False),
     ],
 )
-def test_without_an_interface_ids_are_known_by_their_looks(segment: str, is_id: bool) -> None:
+def test_without_an_interface_ids_are_recognised_by_their_form(segment: str, is_id: bool) -> None:
     route = Routes(None).find("GET", f"/v1/payments/{segment}")
     assert route.path == ("/v1/payments/{id}" if is_id else f"/v1/payments/{segment}")
 
@@ -51,11 +51,11 @@ def test_without_an_interface_ids_are_known_by_their_looks(segment: str, is_id: 
 @pytest.mark.parametrize(
     ("path", "resource"), [("/", "other"), (f"/v1/{UUID}", "other"), ("/v1.2/Ä B/x", "b"), ("/1/a", "other")]
 )
-def test_odd_paths_have_a_file_too(path: str, resource: str) -> None:
+def test_unusual_paths_have_a_file_too(path: str, resource: str) -> None:
     assert Routes(None).find("GET", path).resource == resource
 
 
-def test_a_slug_is_a_name_of_a_file() -> None:
+def test_a_slug_is_a_valid_file_name() -> None:
     assert [slug(text) for text in ("Signing Baskets", "../..", "ä", "x" * 99)] == [
         "signing-baskets",
         "other",

@@ -1,4 +1,4 @@
-"""Which exchanges of a recording count, and why the others do not."""
+"""Which exchanges of a recording are used, and why others are not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ def routed(directory: Path) -> tuple[list[RoutedExchange], dict[str, int], list[
     return exchanges, said, list(map(str, left_out))
 
 
-def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
+def test_each_exchange_has_its_number_file_and_route(tmp_path: Path) -> None:
     tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things/1"), name="20261120T101112Z")
     tape(tmp_path / "tape", taped("/v1/things/2"), redacted=False)
     exchanges, _, left_out = routed(tmp_path)
@@ -37,7 +37,7 @@ def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        (taped("things"), "its path is no path"),
+        (taped("things"), "its target is not a path"),
         (noted(b'{"notRecorded":"application/json, 7 bytes"}'), "not recorded (application/json, 7 bytes: its form"),
         (
             noted(b"<!-- text/html, 1234 bytes, not recorded: a rule drops it -->"),
@@ -45,7 +45,9 @@ def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, entry: Exchange, reason: str) -> None:
+def test_an_exchange_that_cannot_become_a_rule_is_named_with_its_reason(
+    tmp_path: Path, entry: Exchange, reason: str
+) -> None:
     tape(tmp_path / "tape", entry, taped("/v1/things?secret=1"))
     exchanges, _, left_out = routed(tmp_path)
     assert [one.number for one in exchanges] == [2]
@@ -54,11 +56,11 @@ def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, en
     assert "secret" not in line
 
 
-def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -> None:
+def test_an_error_without_its_body_is_used_and_reported(tmp_path: Path) -> None:
     tape(tmp_path / "tape", noted(b"<!-- text/html, 12 bytes, not recorded -->", status=503))
     exchanges, _, (line,) = routed(tmp_path)
     assert len(exchanges) == 1
-    assert "not recorded (text/html, 12 bytes: its form is not known), so the rule answers without it" in line
+    assert "not recorded (text/html, 12 bytes: its form is not known), so the rule answers without a body" in line
 
 
 @pytest.mark.parametrize(
@@ -70,13 +72,13 @@ def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -
         noted(b"\x1f\x00\xff", ("Content-Encoding", "compress")),
     ],
 )
-def test_nothing_is_lost_of_these(tmp_path: Path, entry: Exchange) -> None:
+def test_these_exchanges_are_used_completely(tmp_path: Path, entry: Exchange) -> None:
     tape(tmp_path / "tape", entry)
     exchanges, _, left_out = routed(tmp_path)
     assert (len(exchanges), left_out) == (1, [])
 
 
-def test_what_the_bank_said_first_is_told_from_what_the_app_said(tmp_path: Path) -> None:
+def test_values_that_the_bank_said_first_are_known(tmp_path: Path) -> None:
     other = A.replace("1", "2")
     tape(
         tmp_path / "tape",
@@ -86,10 +88,10 @@ def test_what_the_bank_said_first_is_told_from_what_the_app_said(tmp_path: Path)
     assert routed(tmp_path)[1] == {A: 1}
 
 
-def test_of_two_banks_the_later_one_counts(tmp_path: Path) -> None:
+def test_of_two_banks_the_later_one_is_used(tmp_path: Path) -> None:
     tape(tmp_path / "tape", replace(taped("/v1/things"), bank="https://other.example"), taped("/v1/things"))
     left_out: list[str] = []
     groups = list(by_route(routed(tmp_path)[0], left_out))
     assert [[one.number for one in group] for group in groups] == [[2]]
     (line,) = left_out
-    assert f"it went to https://other.example; {URL} answered the same later" in str(line)
+    assert f"it went to https://other.example; {URL} answered the same request later" in str(line)

@@ -1,4 +1,4 @@
-"""Recordings as they are read, and as they were before they were redacted."""
+"""Recordings as they are read, and as they were before redaction."""
 
 import json
 from pathlib import Path
@@ -18,18 +18,18 @@ IBAN = "AT459880000010204711"
 
 
 @pytest.mark.parametrize(
-    ("said", "redacted"), [({}, False), ({"_redacted": "1a2b3c4d"}, True), ({"_redacted": 1}, False)]
+    ("members", "redacted"), [({}, False), ({"_redacted": "1a2b3c4d"}, True), ({"_redacted": 1}, False)]
 )
-def test_a_har_document_says_whether_it_is_redacted(tmp_path: Path, said: dict[str, Any], redacted: bool) -> None:
+def test_a_har_document_shows_whether_it_is_redacted(tmp_path: Path, members: dict[str, Any], redacted: bool) -> None:
     document = har.log([taped("/a"), taped("/b")])
-    document["log"] |= said
+    document["log"] |= members
     (tmp_path / "x.har").write_text(json.dumps(document))
     exchanges = read_tape(tmp_path / "x.har")
     assert ([e.target for e in exchanges.entries], exchanges.is_redacted) == (["/a", "/b"], redacted)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "reason"),
     [
         ("{", "is not JSON"),
         ("[]", "log.entries must be a list"),
@@ -37,13 +37,13 @@ def test_a_har_document_says_whether_it_is_redacted(tmp_path: Path, said: dict[s
         ('{"log": {"entries": [7]}}', r"log.entries\[0\]: "),
     ],
 )
-def test_what_is_no_har_says_so(tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_that_is_not_har_is_an_error(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "x.har").write_text(text)
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=reason):
         read_tape(tmp_path / "x.har")
 
 
-def test_a_redacted_recording_is_as_it_was_with_its_vault(tmp_path: Path) -> None:
+def test_a_vault_restores_a_redacted_recording(tmp_path: Path) -> None:
     was = taped(f"/v1/accounts/{IBAN}", {"iban": IBAN, "ownerName": "Anna Grünwald"}, headers=[("PSU-ID", "anna")])
     tape = redacted_tape(tmp_path, was)
     assert IBAN not in str(tape.entries)
@@ -54,7 +54,7 @@ def test_a_redacted_recording_is_as_it_was_with_its_vault(tmp_path: Path) -> Non
     assert not real.lacking
 
 
-def test_a_har_document_of_it_is_known_too(tmp_path: Path) -> None:
+def test_a_vault_restores_an_exported_har_document(tmp_path: Path) -> None:
     was = taped(
         f"/v1/accounts?iban={IBAN}", {}, "POST", headers=[("Content-Type", "application/json")], body={"a": IBAN}
     )
@@ -64,7 +64,7 @@ def test_a_har_document_of_it_is_known_too(tmp_path: Path) -> None:
     assert [(one.target, one.body) for one in real.entries] == [(was.target, was.body)]
 
 
-def test_what_held_a_secret_cannot_be_sent_again(tmp_path: Path) -> None:
+def test_a_request_with_a_secret_cannot_be_sent_again(tmp_path: Path) -> None:
     json_type = [("Content-Type", "application/json")]
     password = taped("/v1/x", {}, "PUT", headers=json_type, body={"psuData": {"password": "alpenrose7"}})
     tape = redacted_tape(
@@ -76,7 +76,7 @@ def test_what_held_a_secret_cannot_be_sent_again(tmp_path: Path) -> None:
     assert "2fa81bc0" not in str(real)
 
 
-def test_a_vault_that_does_not_know_the_recording_says_so(tmp_path: Path) -> None:
+def test_a_vault_without_the_recording_is_an_error(tmp_path: Path) -> None:
     tape = redacted_tape(tmp_path / "one", taped(f"/v1/accounts/{IBAN}"))
     redacted_tape(tmp_path / "other", taped("/v1/x"), key=b"o" * 32)
     opened = vault.read(tmp_path / "other" / vault.FILE, tmp_path / "other")
@@ -84,7 +84,7 @@ def test_a_vault_that_does_not_know_the_recording_says_so(tmp_path: Path) -> Non
         as_sent(tape, opened, Depseudonymizer(b"-"))
 
 
-def test_a_vault_that_lacks_a_request_says_how_many(tmp_path: Path) -> None:
+def test_a_vault_that_lacks_requests_is_an_error_with_their_number(tmp_path: Path) -> None:
     tape = redacted_tape(tmp_path, taped(f"/v1/accounts/{IBAN}"), taped("/v1/x"))
     (tmp_path / vault.FILE).unlink()
     redacted_tape(tmp_path, taped("/v1/x"))

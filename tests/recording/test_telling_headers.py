@@ -1,4 +1,4 @@
-"""The headers that tell recorded requests apart are those that a dialect says its requests have."""
+"""The headers that distinguish recorded requests are those that a dialect declares."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ operations:
 """
 
 
-def test_a_dialects_own_headers_count_and_no_others(tmp_path: Path) -> None:
+def test_only_the_headers_of_the_dialect_are_compared(tmp_path: Path) -> None:
     directory = write(tmp_path, {"dialect.yaml": FOREIGN})
     telling = telling_headers(layers.read([[directory]], SCHEMAS, NAMED))
     assert telling.always == {"x-agreement": "X-Agreement"}
@@ -31,7 +31,7 @@ def test_a_dialects_own_headers_count_and_no_others(tmp_path: Path) -> None:
     assert telling.present == {"x-idempotency-key": "X-Idempotency-Key"}
 
 
-def test_without_a_dialect_they_are_those_of_the_bundled_one() -> None:
+def test_without_a_dialect_the_headers_of_the_bundled_one_are_compared() -> None:
     telling = telling_headers(None)
     assert telling.always == {"consent-id": "Consent-ID"}
     assert {"psu-id", "psu-id-type", "tpp-redirect-preferred"} < telling.differing.keys()

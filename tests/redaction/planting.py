@@ -1,4 +1,4 @@
-"""Exchanges that hold one secret each, in every place that a request or an answer has."""
+"""Exchanges that each contain one secret, for every place in a request or an answer."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -76,7 +76,7 @@ def _multipart(part: str, boundary: str = "x") -> Plant:
 
 
 def _imported(spoil: Callable[[dict[str, Any], str], None]) -> Plant:
-    """Of a HAR that somebody else's program has written."""
+    """Return the exchange from a HAR file written by another program."""
 
     def plant(s: str) -> Exchange:
         har = to_har(_PLAIN)
@@ -182,7 +182,7 @@ dataDiNascita data_nascimento nascidoEm geboortedatum gebdatum fødselsdato foed
 syntymäaika syntymaaika sünniaeg dzimšanasDatums gimimoData data_urodzenia dataUrodzenia datum_narození
 datumNarodenia datumRojstva datumRođenja születésiDátum szuletesi_datum data_nașterii dataNasterii nascut dátaBreithe
 """
-"""Names of when somebody was born, in the languages of the Union's banks."""
+"""Names of dates of birth, in the languages of the Union's banks."""
 
 
 class Planted(NamedTuple):
@@ -197,12 +197,12 @@ _HEEDED = frozenset(
 
 
 def is_documented(kind: str, place: str) -> bool:
-    """What docs/redaction.md says is not guaranteed: UUIDs stay, and so do six digits under `amount`."""
+    """Return whether docs/redaction.md excludes this secret: UUIDs are kept, and so are six digits under `amount`."""
     return (kind == "device" and place not in _HEEDED) or (kind, place) == ("otp", "amount")
 
 
 def planted() -> Iterator[Planted]:
-    """Every kind in every place."""
+    """Yield a secret of every kind in every place."""
     for place, plant in PLACES.items():
         for kind in KINDS:
             if not is_documented(kind, place):
@@ -212,7 +212,7 @@ def planted() -> Iterator[Planted]:
 
 
 def _numbers() -> Iterator[Planted]:
-    """What is a secret as a number only, or by the names around it."""
+    """Yield secrets that are only recognised as numbers, or by the names around them."""
     of_json: Mapping[str, tuple[str, Any]] = {
         "an account under total": ("48219930177", {"total": 48219930177}),
         "a customer under count": ("7731902465", {"page": {"count": 7731902465}}),

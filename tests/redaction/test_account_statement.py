@@ -1,4 +1,4 @@
-"""MT940 and MT942 are redacted field by field, and can be read afterwards by a program for them."""
+"""MT940 and MT942 are redacted field by field, and a program for them can read the result."""
 
 import mt940
 import pytest
@@ -53,7 +53,7 @@ def pseudonym(name: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("text", [MT940, MT942, MT940.replace("\n", "\r\n")])
-def test_amounts_dates_balances_and_structure_stay(text: str) -> None:
+def test_amounts_dates_balances_and_structure_are_kept(text: str) -> None:
     new = redacted(text)
     for field in (
         *(":21:NONREF", ":28C:00012/001", ":60F:C261119EUR1045,56", ":62F:C261121EUR2033,06", ":64:C261121EUR2033,06"),
@@ -67,7 +67,7 @@ def test_amounts_dates_balances_and_structure_stay(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [MT940, MT942, MT940.replace("\n", "\r\n")])
-def test_accounts_names_purposes_and_references_do_not(text: str) -> None:
+def test_accounts_names_purposes_and_references_are_replaced(text: str) -> None:
     new = redacted(text)
     joined = new.replace("\r", "").replace("\n", "")
     for secret in (
@@ -77,7 +77,7 @@ def test_accounts_names_purposes_and_references_do_not(text: str) -> None:
         assert secret not in joined.replace("?30BKAUATWW?31", ""), secret
 
 
-def test_one_value_is_replaced_as_in_json() -> None:
+def test_a_value_has_the_same_pseudonym_as_in_json() -> None:
     new = redacted(MT940).replace("\n", "")
     iban = pseudonym("iban", IBAN)
     assert f":25:{iban}EUR" in new
@@ -91,7 +91,7 @@ def test_one_value_is_replaced_as_in_json() -> None:
 
 
 @pytest.mark.parametrize("text", [MT940, MT942])
-def test_a_program_for_statements_reads_it(text: str) -> None:
+def test_a_program_for_statements_can_read_it(text: str) -> None:
     before, after = (mt940.parse(one) for one in (text, redacted(text)))
     assert len(after) == len(before) > 0
     for one, two in zip(before, after, strict=True):
@@ -118,7 +118,7 @@ def test_a_program_for_statements_reads_it(text: str) -> None:
         ":NS:4711081547",
     ],
 )
-def test_what_is_not_as_it_should_be_is_replaced(field: str) -> None:
+def test_an_invalid_field_is_replaced(field: str) -> None:
     new = redacted(f":20:X\n:25:1\n{field}\n:61:2611201120D12,50NTRFNONREF\n-\n")
     assert "4711081547" not in new
     assert "9347081547" not in new
@@ -126,14 +126,14 @@ def test_what_is_not_as_it_should_be_is_replaced(field: str) -> None:
     assert ":61:2611201120D12,50NTRFNONREF" in new
 
 
-def test_what_is_between_the_fields_is_replaced() -> None:
+def test_text_between_the_fields_is_replaced() -> None:
     new = redacted(f"Anna Gruenwald\n{MT942}{{5:{{MAC:47110815}}}}\n")
     assert "Anna" not in new
     assert "47110815" not in new
     assert redacted(f"{MT942}{MT942}") == redacted(MT942) * 2
 
 
-def test_what_is_a_statement() -> None:
+def test_a_statement_is_recognised() -> None:
     assert is_statement(MT940)
     assert is_statement(MT942)
     assert not is_statement("20: Anna\n25: x")

@@ -15,7 +15,7 @@ from xs2a_sandbox.redaction.values import ValueRedactor
     pin confirmationCode X-JWS-Signature clientCertificate api_key API-KEY code_verifier nonce id_token sessionId
     client_assertion cvv""".split(),
 )
-def test_names_of_secrets(name: str) -> None:
+def test_names_of_secrets_are_recognised(name: str) -> None:
     assert allowlist.is_secret(name)
 
 
@@ -24,23 +24,23 @@ def test_names_of_secrets(name: str) -> None:
     """token_type otpFormat otpMaxLength authorizationId challengeData scaStatus code status spinner shopping debtorName
     iban transactionId""".split(),
 )
-def test_names_of_no_secrets(name: str) -> None:
+def test_other_names_are_not_secret(name: str) -> None:
     assert not allowlist.is_secret(name)
 
 
 @pytest.mark.parametrize(
     "name", "transactionStatus currency code product scope bankTransactionCode cashAccountType grant_type".split()
 )
-def test_names_of_codes(name: str) -> None:
+def test_names_of_codes_are_recognised(name: str) -> None:
     assert allowlist.is_code(name)
 
 
 @pytest.mark.parametrize("name", "creditorName text remittanceInformation iban".split())
-def test_names_of_what_is_no_code(name: str) -> None:
+def test_other_names_are_not_codes(name: str) -> None:
     assert not allowlist.is_code(name)
 
 
-def test_a_bic_is_one_in_its_place() -> None:
+def test_a_bic_is_recognised_only_under_its_names() -> None:
     assert allowlist.is_bic("creditorAgent", "BKAUATWW")
     assert not allowlist.is_bic("creditorAgent", "Margaret")
     assert not allowlist.is_bic("product", "BKAUATWW")
@@ -49,31 +49,31 @@ def test_a_bic_is_one_in_its_place() -> None:
 @pytest.mark.parametrize(
     "name", "creditorName ownerName name psuId PSU-ID username remittanceInformationUnstructured townName".split()
 )
-def test_names_of_what_is_about_a_person(name: str) -> None:
+def test_names_of_personal_data_are_recognised(name: str) -> None:
     assert allowlist.is_personal(name)
 
 
 @pytest.mark.parametrize("name", "schemeName schemeNameCode consentId status text bankName fileName".split())
-def test_names_of_what_is_not(name: str) -> None:
+def test_other_names_are_not_personal(name: str) -> None:
     assert not allowlist.is_personal(name)
 
 
 @pytest.mark.parametrize("name", "dateOfBirth birthDate birth_year geburtsdatum dob age".split())
-def test_names_of_when_somebody_was_born(name: str) -> None:
+def test_names_of_dates_of_birth_are_recognised(name: str) -> None:
     assert allowlist.is_birth(name)
 
 
-def test_names_of_where_somebody_is() -> None:
+def test_names_of_positions_are_recognised() -> None:
     assert all(map(allowlist.is_position, ["latitude", "lon", "geo", "geoCoordinates"]))
     assert not any(map(allowlist.is_position, ["location", "position", "status"]))
 
 
-def test_names_of_what_is_said_to_somebody() -> None:
+def test_names_of_prose_are_recognised() -> None:
     assert all(map(allowlist.is_prose, ["text", "error_description", "psuMessage", "additionalErrorInfo"]))
     assert not any(map(allowlist.is_prose, ["remittanceInformationUnstructured", "additionalInformation", "status"]))
 
 
-def test_quantities_and_amounts() -> None:
+def test_quantities_and_amounts_are_recognised() -> None:
     names = "amount balanceAmount expires_in exchangeRate pageIndex itemsPerPage limit batchNumberOfTransactions"
     assert all(map(allowlist.is_quantity, names.split()))
     assert not any(map(allowlist.is_quantity, "accountNumber account discounted phone taxNumber".split()))
@@ -93,7 +93,7 @@ def test_quantities_and_amounts() -> None:
         "99391c7e-ad88-49ec-a2ad-99ddcb1f7721",
     ],
 )
-def test_kinds_that_are_harmless_everywhere(text: str) -> None:
+def test_values_of_harmless_kinds_are_plain(text: str) -> None:
     assert allowlist.is_plain(text)
 
 
@@ -109,11 +109,11 @@ def test_kinds_that_are_harmless_everywhere(text: str) -> None:
         "411111111111111141111111111111",
     ],
 )
-def test_kinds_that_are_not(text: str) -> None:
+def test_values_of_other_kinds_are_not_plain(text: str) -> None:
     assert not allowlist.is_plain(text)
 
 
-def test_names_that_are_names() -> None:
+def test_member_names_are_distinguished_from_data() -> None:
     assert all(map(allowlist.is_name, ["iban", "_links", "x_customer", "a.b-c", "json_standingorderType"]))
     data = [
         "AT611904300234573201",
@@ -127,7 +127,7 @@ def test_names_that_are_names() -> None:
     assert not any(map(allowlist.is_name, data))
 
 
-def test_tokens_are_no_names() -> None:
+def test_tokens_are_not_names() -> None:
     tokens = [
         "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.c2ln",
         "SplxlOBeZQQYbYS6WxSbIA",
@@ -165,18 +165,18 @@ def test_tokens_are_no_names() -> None:
         "eyJhbGciOi",
     ],
 )
-def test_marks_of_data(text: str) -> None:
+def test_characters_of_data_are_recognised(text: str) -> None:
     assert allowlist.has_marks(text)
 
 
 @pytest.mark.parametrize(
     "text", ["Fri, 21 Nov 2026 08:37:14 GMT", "application/json; charset=utf-8", "max-age=31536000"]
 )
-def test_no_marks_of_data(text: str) -> None:
+def test_text_without_characters_of_data_is_recognised(text: str) -> None:
     assert not allowlist.has_marks(text)
 
 
-def test_what_is_encoded_is_read_two_levels_deep() -> None:
+def test_encoded_text_is_decoded_two_levels_deep() -> None:
     secret = "anna@example.com"
     once = base64.urlsafe_b64encode(secret.encode()).decode()
     for text in (
@@ -204,12 +204,12 @@ def test_the_lists_are_in_lower_case() -> None:
 
 
 @pytest.mark.parametrize("name", [*BIRTHS.split(), "PSU-Birth-Date"])
-def test_names_of_births_in_the_languages_of_banks(name: str) -> None:
+def test_names_of_dates_of_birth_are_recognised_in_the_languages_of_banks(name: str) -> None:
     assert allowlist.is_birth(name)
 
 
 @pytest.mark.parametrize("text", ["1968-04-17", "1968-04-17T10:00:00Z", "2011-12-31"])
-def test_a_date_of_long_ago_stays_only_under_the_name_of_an_event(text: str) -> None:
+def test_an_old_date_is_kept_only_under_the_name_of_an_event(text: str) -> None:
     assert allowlist.is_long_ago(text)
     censor = ValueRedactor(b"k" * 32, DEFAULT)
     assert censor.member("x", text) != text
@@ -220,5 +220,5 @@ def test_a_date_of_long_ago_stays_only_under_the_name_of_an_event(text: str) -> 
 
 
 @pytest.mark.parametrize("text", ["1970-01-01", "2012-01-01", "9999-12-31", "Thu, 01 Jan 1970 00:00:00 GMT", "1968"])
-def test_what_is_no_date_of_long_ago(text: str) -> None:
+def test_other_values_are_not_old_dates(text: str) -> None:
     assert not allowlist.is_long_ago(text)

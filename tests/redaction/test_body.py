@@ -38,10 +38,10 @@ class TestJson:
             b"12",
         ],
     )
-    def test_the_very_bytes_stay_when_nothing_is_replaced(self, body: bytes) -> None:
+    def test_a_body_without_replacements_stays_identical(self, body: bytes) -> None:
         assert redacted(body) is body
 
-    def test_members_nobody_thought_of(self) -> None:
+    def test_members_with_unknown_names_are_replaced(self) -> None:
         value = {
             "debtorTaxNumber": "12-345/6789",
             "phone": ["+43 664 1234567", {"alt": "06641234567"}],
@@ -64,7 +64,7 @@ class TestJson:
         assert len(new) == len(body)
         assert digits.encode() not in new
 
-    def test_secrets_are_dropped_with_all_that_is_in_them(self) -> None:
+    def test_secrets_are_dropped_with_all_nested_values(self) -> None:
         value = {
             "access_token": "x1",
             "psuData": {"password": "p", "more": [{"n": 5, "b": True, "s": "q"}]},
@@ -76,11 +76,11 @@ class TestJson:
             "otp": None,
         }
 
-    def test_the_code_of_an_authorisation(self) -> None:
+    def test_an_authorisation_code_is_dropped(self) -> None:
         assert members({"code": "FORMAT_ERROR"}) == {"code": "FORMAT_ERROR"}
         assert members({"code": "FORMAT_ERROR", "state": "x"})["code"] == "dropped"
 
-    def test_accounts_in_names_values_and_links_agree(self) -> None:
+    def test_accounts_in_names_values_and_links_have_the_same_pseudonym(self) -> None:
         value = {IBAN: {"self": {"href": f"/v1/accounts/{IBAN}"}}, "iban": IBAN, "text": f"{IBAN[:4]} {IBAN[4:]}"}
         new = members(value)
         made = new["iban"]
@@ -89,7 +89,7 @@ class TestJson:
         assert new["text"] == f"{made[:4]} {made[4:]}"
 
     @pytest.mark.parametrize("media", ["application/json", "application/problem+json", "text/plain", "", "text/html"])
-    def test_json_of_any_type_is_json(self, media: str) -> None:
+    def test_every_media_type_of_json_is_read_as_json(self, media: str) -> None:
         assert json.loads(redacted(b' {"name": "Anna"}', media)).keys() == {"name"}
 
     @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ class TestJson:
             b'"\\ud800" Anna',
         ],
     )
-    def test_what_cannot_be_looked_through_is_only_noted(self, body: bytes) -> None:
+    def test_a_body_that_cannot_be_read_becomes_a_note(self, body: bytes) -> None:
         assert json.loads(redacted(body)) == {
             "notRecorded": f"application/json, {len(body)} bytes: it cannot be read as JSON"
         }
 
-    def test_a_lone_surrogate(self) -> None:
+    def test_a_lone_surrogate_is_handled(self) -> None:
         assert "\\ud800" not in redacted(b'{"a": "\\ud800"}').decode()
 
 
@@ -117,7 +117,7 @@ VALUE = {"a": [{"iban": IBAN, "name": "Anna", "password": "geheim"}], "status": 
 
 
 class TestRules:
-    def test_members(self) -> None:
+    def test_rules_apply_to_members(self) -> None:
         rules = RedactionRules(
             members={"name": "keep", "password": "keep", "status": "replace", "amount": "replace", "n": "drop"}
         )
@@ -129,7 +129,7 @@ class TestRules:
         assert new["amount"] != "12.50"
         assert new["n"] == 0
 
-    def test_paths(self) -> None:
+    def test_rules_apply_to_paths(self) -> None:
         rules = RedactionRules(
             members={"iban": "drop"},
             paths=(PathRule(("a", "*", "password"), "keep"), PathRule(("a", "0", "iban"), "keep")),
@@ -137,15 +137,15 @@ class TestRules:
         new = members(VALUE, rules)
         assert (new["a"][0]["password"], new["a"][0]["iban"]) == ("geheim", IBAN)
 
-    def test_a_star_at_the_end_does_not_let_secrets_through(self) -> None:
+    def test_a_star_at_the_end_of_a_path_does_not_keep_secrets(self) -> None:
         new = members(VALUE, RedactionRules(paths=(PathRule(("a", "0", "*"), "keep"),)))
         assert new["a"][0] == {"iban": IBAN, "name": "Anna", "password": "dropped"}
 
-    def test_all_below_a_place(self) -> None:
+    def test_a_rule_applies_to_everything_below_its_path(self) -> None:
         new = members(VALUE, RedactionRules(paths=(PathRule(("a",), "keep"),), members={"name": "drop"}))
         assert new["a"][0] == {"iban": IBAN, "name": "dropped", "password": "dropped"}
 
-    def test_media_types(self) -> None:
+    def test_rules_apply_to_media_types(self) -> None:
         page = f"<h1>Hello Anna</h1> {IBAN} &amp; <a href='/x'>caf\u00e9</a>".encode("latin-1")
         kept = redacted(page, "text/html", RedactionRules(media={"text/html": "keep"}))
         assert b"<h1>Hello Anna</h1>" in kept
@@ -171,22 +171,22 @@ class TestOthers:
             ("text/at611904300234573201", b"body, 4 bytes, not recorded: its form is not known"),
         ],
     )
-    def test_type_size_and_reason_are_noted(self, media: str, note: bytes) -> None:
+    def test_a_note_has_type_size_and_reason(self, media: str, note: bytes) -> None:
         assert redacted(b"Anna", media) == note
         assert redacted(note, media) is note
 
-    def test_a_note_of_another_release_is_one(self) -> None:
+    def test_a_note_of_another_release_is_recognised(self) -> None:
         for note in (b"<!-- text/html, 4 bytes, not recorded -->", b'{"notRecorded": "application/json, 7 bytes"}'):
             assert redacted(note, "text/html") is note
 
-    def test_what_only_looks_like_a_note_is_none(self) -> None:
+    def test_a_text_that_resembles_a_note_is_not_one(self) -> None:
         for body in (b"text/html, 4 bytes, not recorded: anna huber", b"text/html, 4 bytes: Anna"):
             assert b"nna" not in redacted(body, "text/html")
 
-    def test_nothing_stays_nothing(self) -> None:
+    def test_an_empty_body_stays_empty(self) -> None:
         assert redacted(b"", "text/html") == b""
 
-    def test_forms(self) -> None:
+    def test_forms_are_redacted(self) -> None:
         form = (
             b"grant_type=authorization_code&code=x1&username=Anna+G&redirect_uri=https%3A%2F%2Ftpp.example%2Fcb%3Fa%3D1"
         )
@@ -197,14 +197,14 @@ class TestOthers:
         assert redacted(b"scope=AIS", "application/x-www-form-urlencoded") == b"scope=AIS"
         assert b"Anna" not in redacted(b'{"name": "Anna"}', "application/x-www-form-urlencoded")
 
-    def test_compressed_bodies_are_opened(self) -> None:
+    def test_compressed_bodies_are_unpacked(self) -> None:
         assert redacted(gzip.compress(b'{"transactionStatus": "ACSP"}')) == b'{"transactionStatus": "ACSP"}'
         assert (
             redacted(gzip.compress(b"Anna"), "text/html")
             == b"<!-- text/html, 4 bytes, not recorded: its form is not known -->"
         )
 
-    def test_what_cannot_be_opened_is_only_noted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_body_that_cannot_be_unpacked_becomes_a_note(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MAX_INFLATED", 1000)
         whole = gzip.compress(b'{"name": "Anna"}')
         for body in (
@@ -215,9 +215,9 @@ class TestOthers:
             whole + b"Anna",
         ):
             noted = json.loads(redacted(body))["notRecorded"]
-            assert noted == f"application/json, {len(body)} bytes: its encoding cannot be undone"
+            assert noted == f"application/json, {len(body)} bytes: it could not be decoded"
 
-    def test_what_is_encoded_in_values_that_would_stay(self) -> None:
+    def test_encoded_data_in_harmless_values_are_replaced(self) -> None:
         for code in (
             base64.b64encode(IBAN.encode()),
             base64.urlsafe_b64encode(b"anna@example.com"),
@@ -235,13 +235,13 @@ VALUES = st.recursive(
 
 class TestProperties:
     @given(st.binary(max_size=200), st.sampled_from([JSON, "text/html", "application/x-www-form-urlencoded", "x", ""]))
-    def test_no_bytes_are_too_odd(self, body: bytes, media: str) -> None:
+    def test_any_bytes_can_be_redacted(self, body: bytes, media: str) -> None:
         assert isinstance(redacted(body, media), bytes)
         assert isinstance(redacted(b"\x1f\x8b" + body, media), bytes)
         assert isinstance(redacted(gzip.compress(body), media), bytes)
 
     @given(VALUES)
-    def test_the_form_stays_and_the_result_depends_on_nothing_else(self, value: Any) -> None:
+    def test_the_form_is_kept_and_the_result_is_deterministic(self, value: Any) -> None:
         body = json.dumps(value).encode()
         new = redacted(body)
         assert redacted(body) == new
@@ -284,7 +284,7 @@ AnnasGeheimnis\r
 
 
 class TestMultipart:
-    def test_each_part_is_redacted_in_its_own_form(self) -> None:
+    def test_each_part_is_redacted_by_its_media_type(self) -> None:
         new = redacted(MULTIPART, "multipart/form-data")
         xml, value, field, secret = parts(new)
         (iban,) = members({"a": IBAN}).values()
@@ -295,16 +295,16 @@ class TestMultipart:
         assert (secret.name, secret.content) == ("password", b"dropped")
         assert b"nna" not in new
 
-    def test_names_and_types_of_parts_stay(self) -> None:
+    def test_names_and_types_of_parts_are_kept(self) -> None:
         every = parts(redacted(MULTIPART, "multipart/form-data"))
         assert [one.name for one in every] == ["xml_sct", "json_standingorderType", "iban", "password"]
         assert [one.media for one in every] == ["application/xml", "application/json", "", ""]
 
-    def test_the_boundary_is_always_the_same(self) -> None:
+    def test_the_boundary_of_recordings_is_always_the_same(self) -> None:
         other = MULTIPART.replace(b"Xy7anna", b"----another")
         assert redacted(MULTIPART, "multipart/form-data") == redacted(other, "multipart/form-data")
 
-    def test_twice_is_as_once(self) -> None:
+    def test_redacting_twice_changes_nothing(self) -> None:
         once = redacted(b"--x\r\n\r\n{}\r\n--x--\r\n", "multipart/mixed")
         assert redacted(once, "multipart/mixed") == once
 
@@ -314,13 +314,13 @@ class TestMultipart:
         assert b"Anna" not in new
         assert [str(note) for note in notes(new, "multipart/mixed")] == ["image/png, 9 bytes: its form is not known"]
 
-    def test_a_part_that_holds_the_boundary_of_recordings(self) -> None:
+    def test_a_part_that_contains_the_boundary_of_recordings_becomes_a_note(self) -> None:
         body = b"--x\r\nContent-Type: application/json\r\n\r\n%s\r\n--x--\r\n"
         assert redacted(body % b'{"status": "boundary"}', "multipart/mixed").startswith(b"--boundary-of-the-recording")
         new = redacted(body % b'{"status": "--boundary-of-the-recording"}', "multipart/mixed")
         assert new.endswith(b"not recorded: it cannot be read as multipart")
 
-    def test_nested_ones_are_noted(self) -> None:
+    def test_nested_multipart_bodies_become_notes(self) -> None:
         inner = b"--y\r\n\r\nAnna\r\n--y--\r\n"
         body = b"--x\r\nContent-Type: multipart/mixed; boundary=y\r\n\r\n" + inner + b"\r\n--x--\r\n"
         new = redacted(body, "multipart/mixed")

@@ -1,4 +1,4 @@
-"""Secrets in every place of an exchange: none of them is in what is written, nor in what is shown or derived."""
+"""Secrets at every place in an exchange never appear in recordings, logs, reports or derived rules."""
 
 import asyncio
 import json
@@ -27,21 +27,21 @@ def written(one: Planted) -> Haystack:
     return Haystack("written", [content, entry.body, entry.answer_body, journal, displayed.body, displayed.answer_body])
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_secrets() -> None:
     assert len({one.secret.value for one in EVERY}) > 1500
     assert len(PLACES) > 60
     assert len(KINDS) > 20
 
 
 @pytest.mark.parametrize("place", [*PLACES, "numbers"])
-def test_none_is_written(place: str) -> None:
+def test_no_secret_is_written(place: str) -> None:
     mine = [one for one in EVERY if one.secret.place == place or (place == "numbers" and one.secret.kind == "number")]
     assert mine
     assert [f"{one.secret.kind} {one.secret.value}" for one in mine if written(one).holds(one.secret)] == []
 
 
 @pytest.mark.slow
-def test_none_is_in_a_recording_of_them_all_nor_in_its_cassettes(tmp_path: Path) -> None:
+def test_no_secret_is_in_a_recording_of_all_of_them_or_its_cassettes(tmp_path: Path) -> None:
     async def record() -> None:
         for one in EVERY:
             await recording.add(one.entry)
@@ -51,6 +51,6 @@ def test_none_is_in_a_recording_of_them_all_nor_in_its_cassettes(tmp_path: Path)
     recording.close()
     derive(tmp_path / "tape", None)
     found = [below("raw", tmp_path / "tape" / "raw"), below("cassettes", tmp_path / "tape" / "cassettes")]
-    # A year or an age is found somewhere in so much.
+    # In so much text, a year or an age occurs by chance.
     secrets = [one.secret for one in EVERY if len(one.secret.value) > 5]
     assert [f"{s.kind} {s.value} ({s.place}) in {h.name}" for s in secrets for h in found if h.holds(s)] == []

@@ -28,7 +28,7 @@ TEXTS = st.text(min_size=1, max_size=40)
 
 
 class TestKey:
-    def test_it_is_made_once_and_kept_from_others(self, tmp_path: Path) -> None:
+    def test_the_key_is_created_once_and_readable_only_by_its_owner(self, tmp_path: Path) -> None:
         key = ensure_key(tmp_path / "conf")
 
         assert len(key) == 32
@@ -38,19 +38,19 @@ class TestKey:
         assert ensure_key(tmp_path / "other") != key
 
     @pytest.mark.parametrize("content", [b"", b"short", b"g" * 64, b"\xff" * 64, b"0" * 63, b"0" * 66])
-    def test_a_file_that_holds_something_else(self, tmp_path: Path, content: bytes) -> None:
+    def test_a_file_without_a_key_is_an_error(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / FILE).write_bytes(content)
 
-        with pytest.raises(ConfigError, match="holds no key of 64 hexadecimal digits"):
+        with pytest.raises(ConfigError, match="contains no key of 64 hexadecimal digits"):
             ensure_key(tmp_path)
 
-    def test_a_folder_that_cannot_be(self, tmp_path: Path) -> None:
+    def test_a_folder_that_cannot_be_created_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
 
         with pytest.raises(ConfigError, match="--confdir DIR"):
             ensure_key(tmp_path / "file")
 
-    def test_the_fingerprint_tells_keys_apart(self) -> None:
+    def test_the_fingerprint_distinguishes_keys(self) -> None:
         other = b"\1" * 32
         assert fingerprint(KEY) == fingerprint(KEY) != fingerprint(other)
         assert len(bytes.fromhex(fingerprint(KEY))) == 4
@@ -59,7 +59,7 @@ class TestKey:
 
 class TestShaped:
     @given(TEXTS)
-    def test_it_keeps_length_case_and_digits_and_never_the_text(self, text: str) -> None:
+    def test_a_pseudonym_keeps_length_case_and_digits_but_not_the_text(self, text: str) -> None:
         new = MINE.shape(text)
         assert len(new) == len(text)
         for old, made in zip(text, new, strict=True):
@@ -75,24 +75,24 @@ class TestShaped:
         assert new != text or not any(c.isalnum() for c in text.lstrip("0"))
 
     @given(TEXTS)
-    def test_only_key_and_value_decide(self, text: str) -> None:
+    def test_a_pseudonym_depends_only_on_key_and_value(self, text: str) -> None:
         assert Pseudonyms(KEY).shape(text) == MINE.shape(text)
 
     @pytest.mark.parametrize("length", [1, 2, 3])
-    def test_no_two_short_values_become_the_same_and_none_itself(self, length: int) -> None:
+    def test_short_values_have_different_pseudonyms_that_differ_from_the_value(self, length: int) -> None:
         values = ["".join(letters) for letters in product("abcdefghijklmnopqrstuvwxyz", repeat=length)][:5000]
         made = [MINE.shape(value) for value in values]
         assert len(set(made)) == len(values)
         assert not [value for value, new in zip(values, made, strict=True) if value == new]
 
     @given(st.sets(st.integers(1, 10**8), min_size=2, max_size=30))
-    def test_numbers_stay_different(self, numbers: set[int]) -> None:
+    def test_different_numbers_have_different_pseudonyms(self, numbers: set[int]) -> None:
         assert len({MINE.shape(str(number)) for number in numbers}) == len(numbers)
 
-    def test_another_key_gives_others(self) -> None:
+    def test_another_key_gives_other_pseudonyms(self) -> None:
         assert MINE.shape("Anna Grünwald") != Pseudonyms(b"\1" * 32).shape("Anna Grünwald")
 
-    def test_letters_of_other_scripts_and_signs(self) -> None:
+    def test_letters_of_other_scripts_and_signs_are_replaced(self) -> None:
         new = MINE.shape("Žižkov 田中 é ٣½ €🙂")
         assert not set(new) & set("Žž田中\u0301٣½")
         assert new[6] == " "
@@ -104,17 +104,17 @@ class TestShaped:
         assert set(MINE.shape(text)) <= set("0123456789abcdef")
         assert MINE.shape(text) != text
 
-    def test_an_identifier_is_the_same_as_number_and_as_text(self) -> None:
+    def test_an_identifier_has_the_same_pseudonym_as_number_and_as_text(self) -> None:
         for identifier in ("12345678", "987654321012", "40000000"):
             assert MINE.shape(identifier) == MINE.number(identifier)
 
-    def test_a_long_text_takes_no_long(self) -> None:
+    def test_a_long_text_is_replaced_quickly(self) -> None:
         assert len(MINE.shape("Anna " * 200_000)) == 1_000_000
 
 
 class TestIban:
     @pytest.mark.parametrize("iban", IBANS)
-    def test_it_is_valid_of_the_same_country_and_length(self, iban: str) -> None:
+    def test_a_pseudonym_is_a_valid_iban_of_the_same_country_and_length(self, iban: str) -> None:
         new = MINE.iban(iban)
         assert is_iban(iban)
         assert is_iban(new)
@@ -122,14 +122,14 @@ class TestIban:
         assert new[4:] != iban[4:]
 
     @pytest.mark.parametrize("iban", IBANS)
-    def test_blanks_and_case_stay_and_it_is_the_same_account(self, iban: str) -> None:
+    def test_blanks_and_case_are_kept_and_do_not_change_the_account(self, iban: str) -> None:
         spaced = " ".join(iban[n : n + 4] for n in range(0, len(iban), 4))
         assert MINE.iban(spaced).replace(" ", "") == MINE.iban(iban)
         assert [c == " " for c in MINE.iban(spaced)] == [c == " " for c in spaced]
         assert MINE.iban(iban.lower()) == MINE.iban(iban).lower()
 
     @given(st.sets(st.integers(0, 10**11 - 1), min_size=2, max_size=20))
-    def test_different_accounts_stay_different(self, numbers: set[int]) -> None:
+    def test_different_accounts_have_different_pseudonyms(self, numbers: set[int]) -> None:
         def iban(number: int) -> str:
             bban = f"{number:016}"
             return f"AT{98 - int(f'{bban}102900') % 97:02}{bban}"
@@ -139,36 +139,36 @@ class TestIban:
         assert all(map(is_iban, made))
         assert len(made) == len(numbers)
 
-    def test_what_is_none_has_no_compact_form(self) -> None:
+    def test_other_text_has_no_compact_iban(self) -> None:
         for text in ("AT611904300234573202", "AT61", "", "Anna AT611904300234573201", "A" * 40, "１" * 20):
             assert compact_iban(text) is None
 
 
 class TestPan:
     @pytest.mark.parametrize("pan", PANS)
-    def test_its_last_digit_is_right(self, pan: str) -> None:
+    def test_a_pseudonym_has_a_valid_check_digit(self, pan: str) -> None:
         new = MINE.pan(pan)
         assert compact_pan(pan)
         assert compact_pan(new)
         assert new != pan
         assert [c.isdigit() for c in new] == [c.isdigit() for c in pan]
 
-    def test_what_is_none(self) -> None:
+    def test_other_text_has_no_compact_card_number(self) -> None:
         for text in ("4111111111111112", "411", "x" * 16, "4" * 40):
             assert compact_pan(text) is None
 
 
 class TestHosts:
-    def test_labels_are_shaped_and_the_last_stays(self) -> None:
+    def test_labels_are_replaced_and_the_top_level_domain_is_kept(self) -> None:
         assert re.fullmatch(r"[a-z]{4}\.[a-z]{9}-\d{2}\.at", MINE.host("Anna.gruenwald-12.at"))
         assert MINE.host("anna.at") == MINE.host("ANNA.AT") != "anna.at"
         assert MINE.host("www.anna.at").partition(".")[2] == MINE.host("anna.at")
 
     @pytest.mark.parametrize("name", ["gruenwald", "anna.4711", "anna.x-y"])
-    def test_what_is_no_top_level_domain_does_not_stay(self, name: str) -> None:
+    def test_an_unknown_top_level_domain_is_replaced(self, name: str) -> None:
         assert MINE.host(name).rpartition(".")[2] != name.rpartition(".")[2]
 
-    def test_a_known_host_stays_and_known_labels_do_not(self) -> None:
+    def test_a_known_host_is_kept_but_known_labels_are_not(self) -> None:
         mine = Pseudonyms(KEY, ["anna.at", "api", "4711"])
         assert mine.host("anna.at") == "anna.at"
         assert mine.host("4711.api.at") == MINE.host("4711.api.at")
@@ -177,39 +177,39 @@ class TestHosts:
 
 class TestTexts:
     @pytest.mark.parametrize("account", [*IBANS, *PANS])
-    def test_quoted_accounts_are_what_they_are_alone(self, account: str) -> None:
+    def test_an_account_in_a_text_has_the_same_pseudonym_as_elsewhere(self, account: str) -> None:
         alone = MINE.iban(account) if account in IBANS else MINE.pan(account)
         assert MINE.text(account) == alone
         assert alone in MINE.text(f"from {account}, to you")
         for after in ("rent", "und 12 andere", "4711", "danke fuer alles, auf bald"):
             assert alone in MINE.text(f"from {account} {after}")
 
-    def test_without_any_a_text_is_shaped(self) -> None:
+    def test_a_text_without_accounts_is_replaced_as_a_whole(self) -> None:
         for text in ("Anna Grünwald", "12345", "AT61 1904 3002 3457 3202", "", "2fa81bc0aa11ffee", "a@b"):
             assert MINE.text(text) == MINE.shape(text)
 
     @given(TEXTS)
-    def test_it_keeps_the_length(self, text: str) -> None:
+    def test_the_length_is_kept(self, text: str) -> None:
         assert len(MINE.text(text)) == len(text)
 
-    def test_a_long_one_takes_no_long(self) -> None:
+    def test_a_long_text_with_accounts_is_replaced_quickly(self) -> None:
         for text in ("a" * 99_999, "1" * 99_999, "1 " * 30_000, "AT61 " * 10_000, "a@" * 50_000, "a.b@" * 20_000):
             assert len(MINE.text(text)) == len(text)
 
 
 class TestOthers:
     @given(st.ip_addresses(v=4))
-    def test_ipv4_is_for_documentation(self, address: ipaddress.IPv4Address) -> None:
+    def test_ipv4_pseudonyms_are_documentation_addresses(self, address: ipaddress.IPv4Address) -> None:
         new = ipaddress.ip_address(MINE.ip(str(address)))
         nets = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"]
         assert any(new in ipaddress.ip_network(net) for net in nets)
         assert new.packed[-1] not in (0, 255)
 
     @given(st.ip_addresses(v=6))
-    def test_ipv6_is_for_documentation(self, address: ipaddress.IPv6Address) -> None:
+    def test_ipv6_pseudonyms_are_documentation_addresses(self, address: ipaddress.IPv6Address) -> None:
         assert ipaddress.ip_address(MINE.ip(str(address))) in ipaddress.ip_network("2001:db8::/32")
 
-    def test_ways_to_write_an_address_are_the_same_address(self) -> None:
+    def test_different_notations_of_an_address_have_the_same_pseudonym(self) -> None:
         assert MINE.ip("::1") == MINE.ip("0:0:0:0:0:0:0:1")
         assert is_ip(MINE.ip("fe80::1%eth0"))
         assert len(MINE.ip("no address")) == len("no address")
@@ -221,7 +221,7 @@ class TestOthers:
         assert new.lstrip("-")[0] != "0" or old.lstrip("-")[0] == "0"
 
     @pytest.mark.parametrize("number", ["1e5", "-0.5e-12", "12E+400", "9" * 5000])
-    def test_numbers_of_json(self, number: str) -> None:
+    def test_numbers_of_json_are_replaced(self, number: str) -> None:
         assert MINE.number(number) != number
         assert len(MINE.number(number)) == len(number)
 
@@ -231,13 +231,13 @@ class TestOthers:
         assert new != one
         assert new - one == second - other
 
-    def test_the_time_of_day_stays(self) -> None:
+    def test_the_time_of_day_is_kept(self) -> None:
         new = MINE.date("2026-11-21T08:37:14Z")
         assert is_date_time(new)
         assert new.endswith("T08:37:14Z")
         assert MINE.date("0001-01-01") != "0001-01-01"
 
-    def test_what_is_known_stays(self) -> None:
+    def test_known_values_are_kept(self) -> None:
         known = ["Anna", IBANS[0], PANS[0], "10.1.2.3", "12345", "2026-11-21"]
         mine = Pseudonyms(KEY, known)
         for text in known:

@@ -1,4 +1,4 @@
-"""The way from real values to pseudonyms and back; what opens doors has no way back."""
+"""Real values become pseudonyms and can be restored. Credentials cannot."""
 
 import json
 import logging
@@ -53,7 +53,7 @@ def keeper(kept: Any, rules: RedactionRules = DEFAULT) -> VaultWriter:
 
 
 def there_and_back(was: Exchange) -> tuple[Exchange, Exchange]:
-    """The exchange as it is recorded, and as the vault has it again."""
+    """Return the exchange as it is recorded, and as the vault restores it."""
     kept = Kept()
     recorded = from_har(json.loads(json.dumps(to_har(keeper(kept).entry(was)))))
     real = kept.requests[digest(recorded)]
@@ -90,13 +90,13 @@ def requests(draw: st.DrawFn) -> Exchange:
 
 
 @given(requests())
-def test_a_request_comes_back_as_it_was(was: Exchange) -> None:
+def test_a_request_is_restored(was: Exchange) -> None:
     _, again = there_and_back(was)
     assert (again.method, again.target, again.body) == (was.method, was.target, was.body)
     assert again.headers.pairs == was.headers.pairs
 
 
-def test_an_answer_comes_back_as_it_was() -> None:
+def test_an_answer_is_restored() -> None:
     answer = {"accounts": [{"resourceId": "K-4711-0815", "iban": IBAN, "ownerName": "Anna Grünwald", "x": 4711081512}]}
     was = taped("/v1/accounts", answer, answer_headers=[JSON, ("Location", f"{URL}/v1/accounts/{IBAN}")])
     recorded, again = there_and_back(was)
@@ -117,7 +117,7 @@ def test_another_request_and_answer_with_the_same_values_are_restored() -> None:
     assert "Grünwald" in restorer.answer(Response(200, (JSON,), body)).body.decode()
 
 
-def test_what_opens_doors_is_left_to_whoever_sends_it() -> None:
+def test_credentials_are_left_to_the_client() -> None:
     restorer = Depseudonymizer(b"-").knowing({"Bbrl": "Anna"})
     sent = taped("/v1/x?code=2fa81bc0", headers=[("Authorization", "Bearer 1"), ("X-Unknown", "2"), JSON], method="PUT")
     request = Request("PUT", sent.target, sent.headers, b'{"psuData": {"password": "alpenrose"}, "pin": 1234}')
@@ -135,7 +135,7 @@ def test_what_opens_doors_is_left_to_whoever_sends_it() -> None:
         ("user of a link", "password"),
     ],
 )
-def test_no_vault_holds_what_stands_where_doors_are_opened(place: str, kind: str) -> None:
+def test_no_vault_contains_planted_credentials(place: str, kind: str) -> None:
     (one,) = [one for one in planted() if (one.secret.place, one.secret.kind) == (place, kind)]
     kept = Kept()
     keeper(kept).entry(one.entry)
@@ -156,13 +156,13 @@ def test_no_vault_holds_what_stands_where_doors_are_opened(place: str, kind: str
         ("/v1/x", [JSON], {"psuData": {"password": "alpenrose7"}}),
         ("/v1/x", [JSON], {"scaAuthenticationData": "alpenrose7"}),
         ("/v1/x", [JSON], {"client_secret": "alpenrose7", "apiKey": "alpenrose7"}),
-        # Met under a name that says nothing, once it is known to open something.
+        # Found under a neutral name after it is known to be a credential.
         ("/v1/x/alpenrose7", [("Authorization", "Bearer alpenrose7")], ""),
         ("/v1/x", [JSON, ("Authorization", "Bearer alpenrose7")], {"reference": "alpenrose7"}),
         ("/v1/x", [JSON], {"ticket": "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbHBlbnJvc2U3In0.c2lnbmF0dXJl"}),
     ],
 )
-def test_nothing_that_opens_doors_is_kept(target: str, headers: list[tuple[str, str]], body: Any) -> None:
+def test_credentials_in_requests_are_not_stored(target: str, headers: list[tuple[str, str]], body: Any) -> None:
     kept = Kept()
     form = ("Content-Type", "application/x-www-form-urlencoded")
     content = body.encode() if isinstance(body, str) else body
@@ -175,7 +175,7 @@ def test_nothing_that_opens_doors_is_kept(target: str, headers: list[tuple[str, 
     assert real.is_whole == only_headers
 
 
-def test_what_the_bank_gives_to_open_doors_is_not_kept_either() -> None:
+def test_credentials_in_answers_are_not_stored() -> None:
     kept = Kept()
     keep = keeper(kept)
     link = f"{URL}/authorize/YYZokT4mnuh91ob1s752zqeNfNNKNKDl?next=1"
@@ -189,7 +189,7 @@ def test_what_the_bank_gives_to_open_doors_is_not_kept_either() -> None:
     assert [real.is_whole for real in kept.requests.values()].count(False) == 1
 
 
-def test_a_rule_that_keeps_a_token_in_the_recording_keeps_none_in_the_vault() -> None:
+def test_a_rule_that_keeps_a_token_in_the_recording_does_not_keep_it_in_the_vault() -> None:
     kept = Kept()
     rules = RedactionRules(headers={"x-api-key": "keep"}, members={"ownername": "drop"})
     was = taped("/v1/x", {"ownerName": "Anna Grünwald"}, headers=[("X-API-Key", "alpenrose7"), ("PSU-ID", "anna7")])
@@ -198,11 +198,11 @@ def test_a_rule_that_keeps_a_token_in_the_recording_keeps_none_in_the_vault() ->
     assert "alpenrose7" not in kept.text
     assert "Grünwald" not in kept.text
     (real,) = kept.requests.values()
-    # It is sent again all the same, as the recording has it.
+    # It is sent again, because the recording contains it.
     assert Depseudonymizer(b"-", rules).recorded(recorded, real).headers.get("x-api-key") == "alpenrose7"
 
 
-def test_a_vault_that_cannot_be_written_stops_no_recording(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_vault_that_cannot_be_written_does_not_stop_the_recording(caplog: pytest.LogCaptureFixture) -> None:
     kept = Kept()
     keep = keeper(kept)
     kept.fails = True
@@ -210,13 +210,13 @@ def test_a_vault_that_cannot_be_written_stops_no_recording(caplog: pytest.LogCap
         first, second = (keep.entry(taped(f"/v1/accounts/{IBAN}/{n}")) for n in range(2))
     assert first.target != second.target
     assert [record.getMessage() for record in caplog.records] == [
-        "the vault cannot be written: No space left on device. "
-        "What is recorded now cannot be compared with its bank later"
+        "cannot write the vault: No space left on device. "
+        "Until this is fixed, new recordings cannot be compared with the bank"
     ]
     assert IBAN not in caplog.text
 
 
-def test_what_other_threads_redact_is_not_kept() -> None:
+def test_values_redacted_by_other_threads_are_not_stored() -> None:
     kept = Kept()
     redactor = Redactor(KEY, banks=[URL])
     keep = VaultWriter(redactor, DEFAULT, kept, KEY)  # type: ignore[arg-type]
@@ -225,13 +225,13 @@ def test_what_other_threads_redact_is_not_kept() -> None:
     assert kept.values == {}
 
 
-def test_nothing_but_secrets_is_dropped() -> None:
+def test_only_secrets_are_dropped() -> None:
     was = taped(
         f"/v1/accounts/{IBAN}", headers=[("PSU-ID", "anna"), ("TPP-Redirect-URI", "https://a.example/?state=s1")]
     )
     real = WithoutSecrets().real_request(replace(was, body=b"{}"))
     assert real.target == was.target
     assert dict(real.headers.pairs)["PSU-ID"] == "anna"
-    # It can be sent without what only its app knows.
+    # It can be sent without values that only its app knows.
     assert dict(real.headers.pairs)["TPP-Redirect-URI"] == "https://a.example/?state=dropped"
     assert real.is_whole

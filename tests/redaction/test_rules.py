@@ -16,7 +16,7 @@ def rules(tmp_path: Path):
     return write
 
 
-def test_a_rule_for_every_kind_of_place(rules) -> None:
+def test_there_is_a_rule_for_every_kind_of_place(rules) -> None:
     read = rules(
         """
 redaction: 1
@@ -39,7 +39,7 @@ drop:
     assert [(rule.steps, rule.action, rule.exact) for rule in read.paths] == [(("a/b", "*", "c~d"), "replace", True)]
 
 
-def test_no_rules(rules) -> None:
+def test_an_empty_file_has_no_rules(rules) -> None:
     assert rules("redaction: 1\n") == RedactionRules({}, {}, {}, {}, ()) == DEFAULT
 
 
@@ -67,7 +67,11 @@ def test_the_path_with_the_fewest_stars_wins(rules) -> None:
         ("redaction: 1\nkeep: [{path: a}]", "2:15", "wrong-value: must be a JSON Pointer"),
         ("redaction: 1\nkeep: [{header: 'a b'}]", "2:17", "wrong-value: must be the name of a header"),
         ("redaction: 1\nreplace: [{media: text/html}]", "2:12", "unknown-key: unknown key media"),
-        ("redaction: 1\nkeep: [{member: a}]\ndrop: [{member: A}]", "3:17", "wrong-value: member A is under keep, too"),
+        (
+            "redaction: 1\nkeep: [{member: a}]\ndrop: [{member: A}]",
+            "3:17",
+            "wrong-value: member A is also listed under keep",
+        ),
         ("redaction: 1\nkeep: [null]\n", "2:8", "wrong-type: must be a mapping, not null"),
     ],
 )
@@ -77,6 +81,6 @@ def test_mistakes_have_their_place(rules, text: str, where: str, what: str) -> N
     assert f"redaction.yaml:{where}: error {what}" in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="cannot be read"):
         read(tmp_path / "none.yaml")

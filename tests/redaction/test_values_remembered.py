@@ -13,7 +13,7 @@ def remembered(*texts: str, limit: int = 100) -> Remembered:
     return memory
 
 
-def test_it_is_found_inside_of_other_texts() -> None:
+def test_a_remembered_value_is_found_inside_other_texts() -> None:
     memory = remembered("Grünwald")
 
     assert memory.occurs_in("account of grünwald.")
@@ -23,24 +23,24 @@ def test_it_is_found_inside_of_other_texts() -> None:
     assert memory.replace("nothing here") == "nothing here"
 
 
-def test_the_longest_wins() -> None:
+def test_the_longest_value_is_replaced_first() -> None:
     assert remembered("Anna G", "Anna Grünwald", "wald!").replace("-Anna Grünwald!-") == "-<13>!-"
 
 
-def test_short_ones_long_ones_and_ordinary_words_are_not_looked_for() -> None:
+def test_short_and_long_values_and_ordinary_words_are_not_searched() -> None:
     assert not remembered("Anna").occurs_in("Anna")
     assert not remembered("x" * 201).occurs_in("x" * 201)
     assert not remembered("accounts", "VALID", "application/json").occurs_in("/v1/accounts valid application/json")
 
 
-def test_it_knows_what_it_was_told() -> None:
+def test_remembered_values_are_known() -> None:
     memory = remembered("Grünwald")
     assert memory.knows("grünwald")
     assert not memory.knows("Grünwald Anna")
     assert not memory.knows("")
 
 
-def test_letters_whose_lower_case_is_longer() -> None:
+def test_letters_with_a_longer_lower_case_are_found() -> None:
     assert remembered("İzmir", "Straße").replace("İİ-İzmir-STRASSE-straße-") == "İİ-<5>-STRASSE-<6>-"
 
 
@@ -56,9 +56,9 @@ def test_threads_do_not_disturb_each_other() -> None:
     assert len(memory._order) == 50
 
 
-# Of these letters there are no words, which would not be remembered.
+# Ordinary words, which would not be remembered, do not consist of these letters.
 @given(st.lists(st.text("vwxyz", min_size=5, max_size=8), unique=True, max_size=60))
-def test_it_forgets_the_oldest(texts: list[str]) -> None:
+def test_the_oldest_values_are_forgotten(texts: list[str]) -> None:
     memory = remembered(*texts, limit=5)
 
     assert [text for text in texts if memory.knows(text)] == texts[-5:]

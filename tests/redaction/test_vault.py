@@ -1,4 +1,4 @@
-"""The vault: encrypted, appended to by several at once, and refused with a reason where it cannot be trusted."""
+"""The vault: encrypted, written by several processes at once, and rejected with a reason if it is damaged."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PASSPHRASE = "XS2A_SANDBOX_VAULT_KEY"
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a passphrase, and with less work for one."""
+    """Use no passphrase, and reduce the work for deriving a key from one."""
     monkeypatch.delenv(PASSPHRASE, raising=False)
     monkeypatch.setattr(vault, "_COST", 2)
 
@@ -42,7 +42,7 @@ def filled(confdir: Path, name: str = "request") -> Path:
     return confdir / vault.FILE
 
 
-def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
+def test_stored_values_can_be_read(tmp_path: Path) -> None:
     opened = vault.read(filled(tmp_path), tmp_path)
     assert opened.keys == {fingerprint(KEY): KEY}
     assert list(opened.requests) == ["request"]
@@ -50,27 +50,28 @@ def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
     assert opened.values == {"1a2b3c4d": {"Bbrl": "Anna"}}
 
 
-def test_it_is_encrypted_and_its_owners_alone(tmp_path: Path) -> None:
+def test_the_vault_is_encrypted_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     content = filled(tmp_path / "conf").read_text()
-    # With their quotes, which base64 never contains: a bare word of four letters is in it once in ten thousand runs.
+    # Search with their quotes, which base64 never contains: a bare word of four letters occurs once in ten thousand
+    # runs.
     assert not {word for word in (IBAN, '"Anna"', '"anna"', '"Bbrl"', KEY.hex()) if word in content}
     for name in (vault.FILE, vault.KEY_FILE):
         assert stat.S_IMODE((tmp_path / "conf" / name).stat().st_mode) == 0o600
 
 
-def test_a_vault_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+def test_a_vault_that_others_can_read_is_closed_to_them(tmp_path: Path) -> None:
     filled(tmp_path).chmod(0o644)
     vault.open_for_writing(tmp_path)
     assert stat.S_IMODE((tmp_path / vault.FILE).stat().st_mode) == 0o600
 
 
-def test_later_recordings_add_to_it(tmp_path: Path) -> None:
+def test_later_recordings_add_to_the_vault(tmp_path: Path) -> None:
     filled(tmp_path, "one")
     filled(tmp_path, "two")
     assert set(vault.read(tmp_path / vault.FILE, tmp_path).requests) == {"one", "two"}
 
 
-def test_with_a_passphrase_no_key_lies_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_passphrase_there_is_no_key_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
     filled(tmp_path)
     assert not (tmp_path / vault.KEY_FILE).exists()
@@ -85,10 +86,12 @@ def test_with_a_passphrase_no_key_lies_beside_it(tmp_path: Path, monkeypatch: py
             attempt()
 
 
-def test_a_passphrase_is_not_silently_worth_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_passphrase_for_a_vault_with_a_key_file_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     filled(tmp_path)
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
-    with pytest.raises(ConfigError, match=r"encrypted with the key beside it, .* vault export NEW"):
+    with pytest.raises(ConfigError, match=r"encrypted with the key next to it, .* vault export NEW"):
         vault.open_for_writing(tmp_path)
     vault.export(vault.read(tmp_path / vault.FILE, tmp_path), tmp_path / "new", "korrekt pferd")
     (tmp_path / "new").replace(tmp_path / vault.FILE)
@@ -97,7 +100,7 @@ def test_a_passphrase_is_not_silently_worth_nothing(tmp_path: Path, monkeypatch:
     assert set(vault.read(tmp_path / vault.FILE, tmp_path).requests) == {"request", "more"}
 
 
-def test_an_exported_vault_holds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exported_vault_has_the_same_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = vault.read(filled(tmp_path / "here"), tmp_path / "here")
     vault.export(here, tmp_path / "exported", "korrekt pferd")
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
@@ -115,19 +118,19 @@ def test_the_vault_of_another_machine_does_not_open(tmp_path: Path) -> None:
         vault.read(theirs, tmp_path / "mine")
 
 
-def test_a_vault_whose_key_is_gone_says_so(tmp_path: Path) -> None:
+def test_a_missing_key_is_an_error(tmp_path: Path) -> None:
     file = filled(tmp_path)
     (tmp_path / vault.KEY_FILE).unlink()
     for attempt in (lambda: vault.read(file, tmp_path), lambda: vault.open_for_writing(tmp_path)):
-        with pytest.raises(ConfigError, match=f"the key of {file} is gone"):
+        with pytest.raises(ConfigError, match=f"the key of {file} is missing"):
             attempt()
     assert not (tmp_path / vault.KEY_FILE).exists()
 
 
-def test_a_key_that_is_none_says_so(tmp_path: Path) -> None:
+def test_an_invalid_key_is_an_error(tmp_path: Path) -> None:
     file = filled(tmp_path)
     (tmp_path / vault.KEY_FILE).write_text("no key")
-    with pytest.raises(ConfigError, match="holds no key of a vault"):
+    with pytest.raises(ConfigError, match="contains no key of a vault"):
         vault.read(file, tmp_path)
 
 
@@ -137,24 +140,24 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: int) -> None:
     lines = file.read_text().splitlines()
     lines[line] = lines[line][:-20] + ("A" if lines[line][-20] != "A" else "B") + lines[line][-19:]
     file.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ConfigError, match="damaged" if line else "damaged|is no vault"):
+    with pytest.raises(ConfigError, match="damaged" if line else "damaged|is not a vault"):
         vault.read(file, tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing\n", b"[]\n", b'{"vault": 1', b"\xff\xfe\n"])
-def test_what_is_no_vault_says_so(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_vault_is_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(ConfigError, match="is no vault"):
+    with pytest.raises(ConfigError, match="is not a vault"):
         vault.read(tmp_path / "x", tmp_path)
 
 
-def test_a_vault_of_a_later_version_says_so(tmp_path: Path) -> None:
+def test_a_vault_of_a_later_version_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_text(json.dumps({"vault": 2}) + "\n")
     with pytest.raises(ConfigError, match="a vault of version 2; this sandbox knows version 1"):
         vault.read(tmp_path / "x", tmp_path)
 
 
-def test_a_line_that_a_crash_left_unfinished_spoils_nothing(tmp_path: Path) -> None:
+def test_an_incomplete_line_after_a_crash_does_no_damage(tmp_path: Path) -> None:
     file = filled(tmp_path, "before")
     with file.open("a") as torn:
         torn.write("gAAAAABh" * 30_000)
@@ -163,7 +166,7 @@ def test_a_line_that_a_crash_left_unfinished_spoils_nothing(tmp_path: Path) -> N
     assert set(vault.read(file, tmp_path).requests) == {"before", "after"}
 
 
-def test_several_recordings_write_at_once(tmp_path: Path) -> None:
+def test_several_recordings_can_write_at_the_same_time(tmp_path: Path) -> None:
     filled(tmp_path, "first")
     code = """
         import sys
@@ -183,13 +186,13 @@ def test_several_recordings_write_at_once(tmp_path: Path) -> None:
     assert len(vault.read(tmp_path / vault.FILE, tmp_path).requests) == 201
 
 
-def test_all_who_start_at_once_have_one_vault(tmp_path: Path) -> None:
+def test_processes_that_start_at_the_same_time_share_one_vault(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: filled(tmp_path, f"request {n}"), range(8)))
     assert len(vault.read(tmp_path / vault.FILE, tmp_path).requests) == 8
     assert sorted(os.listdir(tmp_path)) == [vault.FILE, vault.KEY_FILE]
 
 
-def test_a_system_without_fdatasync_keeps_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_fdatasync_can_store_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fdatasync")  # as on macOS
     assert list(vault.read(filled(tmp_path), tmp_path).requests) == ["request"]

@@ -1,4 +1,4 @@
-"""Redaction judged both ways: words of banks' interfaces stay, names of persons in the same places do not."""
+"""Words of banks' interfaces are kept, and names of persons in the same places are replaced."""
 
 import json
 import re
@@ -18,7 +18,7 @@ KEY = b"k" * 32
 LANGUAGES = ("en_US", "de_DE", "fr_FR", "es_ES", "pl_PL")
 NAMES = 1000
 PARTICLES = frozenset("van von der den del las los the".split())
-"""Parts of names that are words of their languages, and name nobody."""
+"""Parts of names that are words of their languages, and do not identify anybody."""
 
 OWN_WORDS = [
     *(
@@ -68,7 +68,7 @@ OWN_WORDS = [
 
 
 def placed(said: Said) -> Exchange:
-    """An exchange that has the text in its place."""
+    """Return an exchange with the text in this place."""
     target, body = "/v1/accounts", {}
     match said.place:
         case "path":
@@ -87,7 +87,7 @@ def placed(said: Said) -> Exchange:
 
 
 def written(said: Said, entry: Exchange) -> str:
-    """What stands in the place now."""
+    """Return the current value at the place."""
     match said.place:
         case "path":
             return unquote(entry.target.split("/")[2])
@@ -104,7 +104,7 @@ def words(text: str) -> list[str]:
 
 
 def lost(every: list[Said]) -> tuple[list[str], int]:
-    """Of all words those that do not stay, and how many words there are."""
+    """Return the words that are not kept, and the number of words."""
     redactor, gone, count = Redactor(KEY), [], 0
     for said in every:
         before, after = words(said.text), words(written(said, redactor.entry(placed(said))))
@@ -115,13 +115,13 @@ def lost(every: list[Said]) -> tuple[list[str], int]:
 
 
 def names() -> Iterator[str]:
-    """As many of each language."""
+    """Return the same number of names of each language."""
     for number, language in enumerate(LANGUAGES):
         fake = Faker(language)
         fake.seed_instance(2026 + number)
         for count in range(NAMES // len(LANGUAGES)):
             first, last = fake.first_name(), fake.last_name()
-            # In the ways in which people write them.
+            # In the forms that people use.
             full, short = f"{first} {last}", f"{last}, {first[0]}."
             yield (full, full.upper(), first, last, full.lower(), f"{first}.{last}", f"{last}-{first}", short)[
                 count % 8
@@ -129,7 +129,7 @@ def names() -> Iterator[str]:
 
 
 def staying(every: list[str], known: set[str]) -> list[str]:
-    """Names of which a part stays that is no word of a bank's, with the place."""
+    """Return names with a kept part that is not a word of a bank, with their places."""
     redactor, stay = Redactor(KEY), []
     for name in every:
         for said in (
@@ -148,14 +148,14 @@ def staying(every: list[str], known: set[str]) -> list[str]:
     return stay
 
 
-def test_words_of_interfaces_stay() -> None:
+def test_words_of_interfaces_are_kept() -> None:
     gone, count = lost(OWN_WORDS)
     assert count > 150
     assert gone == []
 
 
 @pytest.mark.slow
-def test_names_in_the_same_places_do_not() -> None:
+def test_names_in_the_same_places_are_replaced() -> None:
     known = {word.lower() for said in OWN_WORDS for word in words(said.text)}
     stay = staying(list(names()), known)
     assert stay == []
@@ -163,7 +163,7 @@ def test_names_in_the_same_places_do_not() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the recordings of banks are not in {FOLDER}")
-def test_words_of_five_banks_stay_and_names_do_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_of_five_banks_are_kept_and_names_are_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     every = sorted(words_of_banks())
     gone, count = lost(every)
     known = {word.lower() for said in every for word in words(said.text)}

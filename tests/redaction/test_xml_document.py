@@ -1,4 +1,4 @@
-"""XML is redacted element by element, and can be read afterwards by programs that read account statements."""
+"""XML is redacted element by element, and programs for account statements can read the result."""
 
 import re
 
@@ -66,7 +66,7 @@ def values(text: str, name: str) -> list[str]:
     return [str(one.text) for one in etree.fromstring(text.encode()).iter(f"{{*}}{name}")]
 
 
-def test_amounts_dates_and_codes_stay() -> None:
+def test_amounts_dates_and_codes_are_kept() -> None:
     new = redacted(CAMT)
     for name in (
         *("Amt", "Sum", "NbOfNtries", "CdtDbtInd", "RvslInd", "Sts", "Dt", "CreDtTm", "FrDtTm", "Ccy", "BIC", "PgNb"),
@@ -76,7 +76,7 @@ def test_amounts_dates_and_codes_stay() -> None:
         assert values(new, name) == values(CAMT, name), name
 
 
-def test_accounts_names_purposes_and_ids_do_not() -> None:
+def test_accounts_names_purposes_and_ids_are_replaced() -> None:
     new = redacted(CAMT)
     for name in (
         *("MsgId", "IBAN", "Nm", "StrtNm", "BldgNb", "PstCd", "TwnNm", "AdrLine", "BirthDt", "Ustrd", "AddtlNtryInf"),
@@ -89,14 +89,14 @@ def test_accounts_names_purposes_and_ids_do_not() -> None:
         assert text not in new
 
 
-def test_one_value_is_replaced_as_in_json() -> None:
+def test_a_value_has_the_same_pseudonym_as_in_json() -> None:
     new, censor = redacted(CAMT), ValueRedactor(KEY, DEFAULT)
     assert values(new, "IBAN") == [censor.member("iban", IBAN)]
     assert values(new, "Nm")[0] == censor.member("creditorName", "Anna Grünwald")
     assert values(new, "Ustrd")[0] == censor.member("remittanceInformationUnstructured", "Miete November für Anna")
 
 
-def test_a_program_for_statements_reads_it() -> None:
+def test_a_program_for_statements_can_read_it() -> None:
     before, after = (Camt053Parser(text.partition("?>")[2].strip()) for text in (CAMT, redacted(CAMT)))
     (one,), (two,) = before.get_transactions(), after.get_transactions()
     same = ("Amount", "Currency", "CreditDebitIndicator", "BookingDate", "ValueDate", "BankTransactionCode")
@@ -109,7 +109,7 @@ def redacted_iban() -> str:
     return ValueRedactor(KEY, DEFAULT).member("iban", IBAN)
 
 
-def test_the_form_of_the_document_stays() -> None:
+def test_the_form_of_the_document_is_kept() -> None:
     new = redacted(CAMT)
     assert new.startswith('<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<Document xmlns="urn:iso:')
     shapes = [re.sub(r">[^<]+<", lambda text: f">{text[0].count(chr(10))}<", one) for one in (CAMT, new)]
@@ -119,13 +119,13 @@ def test_the_form_of_the_document_stays() -> None:
     ]
 
 
-def test_the_very_bytes_stay_where_nothing_is_replaced() -> None:
+def test_a_document_without_replacements_stays_identical() -> None:
     body = b"<?xml version='1.0'?>\n<a  x='true'><status>ACSP</status ></a>\n"
     assert redact_xml(body, ValueRedactor(KEY, DEFAULT), DEFAULT) is body
 
 
 @pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-16", "utf-8"])
-def test_other_encodings_stay(encoding: str) -> None:
+def test_other_encodings_are_kept(encoding: str) -> None:
     text = CAMT.replace("UTF-8", encoding)
     new = redact_xml(text.encode(encoding), ValueRedactor(KEY, DEFAULT), DEFAULT)
     assert parse_xml(new).docinfo.encoding.lower() == encoding
@@ -150,7 +150,7 @@ def test_other_encodings_stay(encoding: str) -> None:
         "<x4711anna0815gruenwald/>",
     ],
 )
-def test_nothing_gets_by(text: str) -> None:
+def test_no_data_remain_anywhere_in_a_document(text: str) -> None:
     if "xmlns:anna" in text:
         text = text.replace("anna", "a4711n0815na")
     new = redacted(text)
@@ -168,26 +168,26 @@ def test_nothing_gets_by(text: str) -> None:
         "<a>" * 300 + "</a>" * 300,
     ],
 )
-def test_what_is_no_xml_or_hostile_is_refused(text: str) -> None:
+def test_invalid_or_hostile_xml_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be XML"):
         redacted(text)
 
 
 class TestRules:
-    def test_elements_by_name(self) -> None:
+    def test_rules_apply_to_elements_by_name(self) -> None:
         rules = RedactionRules(members={"nm": "keep", "amt": "replace", "ustrd": "drop"})
         new = redacted(CAMT, rules)
         assert values(new, "Nm")[0] == "Anna Grünwald"
         assert set(values(new, "Ustrd")) == {"dropped"}
         assert values(new, "Amt") != values(CAMT, "Amt")
 
-    def test_elements_by_place(self) -> None:
+    def test_rules_apply_to_elements_by_place(self) -> None:
         place = "Document BkToCstmrStmt Stmt Ntry NtryDtls TxDtls RmtInf Ustrd 1".split()
         new = redacted(CAMT, RedactionRules(paths=(PathRule(tuple(place), "keep"),)))
         assert values(new, "Ustrd")[1] == values(CAMT, "Ustrd")[1]
         assert values(new, "Ustrd")[0] != values(CAMT, "Ustrd")[0]
 
-    def test_attributes(self) -> None:
+    def test_rules_apply_to_attributes(self) -> None:
         assert redacted('<a owner="Anna"/>', RedactionRules(paths=(PathRule(("a", "@owner"), "keep"),))) == (
             '<a owner="Anna"/>'
         )
@@ -207,5 +207,5 @@ class TestRules:
         ("Weiteres", "Weiteres"),
     ],
 )
-def test_names_are_spelled_out(name: str, meaning: str) -> None:
+def test_names_are_expanded(name: str, meaning: str) -> None:
     assert spell_out(name) == meaning

@@ -1,4 +1,4 @@
-"""Answers that the bank signs where its dialect says so, and how apps verify them."""
+"""Answers that the bank signs if its dialect says so, and how apps verify them."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def cassettes(folder: Path, form: str) -> Path:
 
 @pytest.fixture(scope="module", params=["signature", "jws"])
 def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """An answer and an error of a bank that signs, asked over HTTP, and its CA."""
+    """Return an answer and an error of a signing bank, requested over HTTP, and its CA."""
     folder = tmp_path_factory.mktemp("signing")
     confdir = folder / "conf"
     engine = build(Settings(state="memory:", confdir=confdir, cassettes=(cassettes(folder, request.param),)))
@@ -52,13 +52,13 @@ def test_every_answer_of_the_bank_is_signed(answers: Any) -> None:
     for answer in got:
         verify(answer)
         verify(answer, ca=folder / "ca.pem")
-    with pytest.raises(WrongSignature, match="another CA"):
+    with pytest.raises(WrongSignature, match="not issued by any of the given CAs"):
         verify(got[0], ca=folder / "other.pem")
     with pytest.raises(WrongSignature, match="neither the header Signature nor"):
         verify(unsigned)
 
 
-def test_an_answer_that_was_changed(answers: Any) -> None:
+def test_a_changed_answer_is_wrong(answers: Any) -> None:
     answer = answers[0][0]
     changed = httpx.Response(200, headers=answer.headers, content=answer.content + b" ")
     with pytest.raises(WrongSignature, match="SHA-256"):
@@ -68,16 +68,16 @@ def test_an_answer_that_was_changed(answers: Any) -> None:
         verify(httpx.Response(200, headers=headers, content=answer.content))
 
 
-def test_the_command(answers: Any, tmp_path: Path) -> None:
+def test_the_command_verifies_an_answer(answers: Any, tmp_path: Path) -> None:
     answer = answers[0][0]
     head = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
     file = tmp_path / "answer"
     file.write_bytes(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + head.encode() + b"\r\n" + answer.content)
     right = CliRunner().invoke(cli, ["verify", str(file), "--ca", str(answers[2] / "ca.pem")])
-    assert (right.exit_code, right.output) == (0, "the signature is right\n")
+    assert (right.exit_code, right.output) == (0, "the signature is valid\n")
     file.write_bytes(file.read_bytes() + b"\n")
     wrong = CliRunner().invoke(cli, ["verify", str(file)])
     assert wrong.exit_code == 1
-    assert "which is that of the body without white space at its ends" in wrong.output
+    assert "which is the digest of the body without white space at its ends" in wrong.output
     file.write_bytes(b"nothing")
     assert CliRunner().invoke(cli, ["verify", str(file)]).exit_code == 2

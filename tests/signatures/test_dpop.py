@@ -1,4 +1,4 @@
-"""Proofs of the header DPoP: good ones, and a corpus of broken ones, each with its sentence."""
+"""Proofs in the header DPoP: valid ones, and many invalid ones with their error texts."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ def test_a_proof_names_its_key_and_itself() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_algorithm_that_is_named_is_taken(algorithm: str) -> None:
+def test_every_declared_algorithm_is_accepted(algorithm: str) -> None:
     curve = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}.get(algorithm)
     key: Any = ECKey.generate_key(curve) if curve else RSAKey.generate_key()
     if algorithm == "Ed25519":
@@ -55,7 +55,7 @@ def test_every_algorithm_that_is_named_is_taken(algorithm: str) -> None:
         "http://127.0.0.1:8081/s/mine/v1/accounts",
     ],
 )
-def test_one_place_is_written_in_several_ways(written: str) -> None:
+def test_different_notations_of_a_url_are_equal(written: str) -> None:
     assert taken(PROVER.proof("GET", written), URL + "?page=2", "http://127.0.0.1:8081/s/mine/v1/accounts")
 
 
@@ -67,7 +67,7 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "an empty part": ("e30..e30", "three parts"),
     "base64 with =": (PROVER.proof("GET", URL) + "=", "three parts"),
     "too long": ("e30.e30." + "A" * 9000, "three parts"),
-    "a header that is no JSON": ("AAAA.e30.AAAA", "header of the DPoP proof must be a JSON object"),
+    "a header that is not JSON": ("AAAA.e30.AAAA", "header of the DPoP proof must be a JSON object"),
     "a header that is a list": ("W10.e30.AAAA", "header of the DPoP proof must be a JSON object"),
     "nested JSON": (f"{encoded(b'[' * 5000)}.e30.AAAA", "header of the DPoP proof must be a JSON object"),
     "a payload that is a number": (PROVER.signed(f"{encoded(b'{}')}.{encoded(b'1')}"), "payload of the DPoP proof"),
@@ -81,7 +81,10 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "no key": (PROVER.proof("GET", URL, header={"jwk": None}), "must be a public key"),
     "a key by name": (PROVER.proof("GET", URL, header={"jwk": "../../key", "kid": "../key"}), "must be a public key"),
     "a secret": (PROVER.proof("GET", URL, header={"jwk": {"kty": "oct", "k": "AAAA"}}), "must be a public key"),
-    "a private key": (PROVER.proof("GET", URL, header={"jwk": {**PROVER.jwk, "d": "AAAA"}}), "has the private key"),
+    "a private key": (
+        PROVER.proof("GET", URL, header={"jwk": {**PROVER.jwk, "d": "AAAA"}}),
+        "contains the private key",
+    ),
     "half a key": (
         PROVER.proof("GET", URL, header={"jwk": {"kty": "EC", "crv": "P-256", "x": "AAAA"}}),
         "cannot be read",
@@ -100,26 +103,32 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "an empty jti": (PROVER.proof("GET", URL, claims={"jti": ""}), "must have jti"),
     "a jti that is a number": (PROVER.proof("GET", URL, claims={"jti": 1}), "must have jti"),
     "no htm": (PROVER.proof("GET", URL, claims={"htm": None}), "must have htm"),
-    "another method": (PROVER.proof("POST", URL), "htm of the DPoP proof is 'POST', the request is a GET"),
-    "a method in small letters": (PROVER.proof("get", URL), "htm of the DPoP proof is 'get'"),
+    "another method": (PROVER.proof("POST", URL), "htm of the DPoP proof must be GET, not 'POST'"),
+    "a method in small letters": (PROVER.proof("get", URL), "htm of the DPoP proof must be GET, not 'get'"),
     "no htu": (PROVER.proof("GET", URL, claims={"htu": None}), "must have htu"),
-    "another path": (PROVER.proof("GET", URL + "/1"), f"the request is for {URL}"),
+    "another path": (PROVER.proof("GET", URL + "/1"), f"htu of the DPoP proof must be {URL}"),
     "another scheme": (PROVER.proof("GET", URL.replace("https", "http")), "htu of the DPoP proof"),
     "a path alone": (PROVER.proof("GET", "/v1/accounts"), "htu of the DPoP proof"),
     "no URL": (PROVER.proof("GET", "https://[::1"), "htu of the DPoP proof"),
-    "no iat": (PROVER.proof("GET", URL, claims={"iat": None}), "must have iat"),
-    "an iat in words": (PROVER.proof("GET", URL, claims={"iat": "now"}), "must have iat"),
-    "true as iat": (PROVER.proof("GET", URL, claims={"iat": True}), "must have iat"),
-    "an iat without end": (PROVER.proof("GET", URL, claims={"iat": float("inf")}), "must have iat"),
-    "a huge iat": (PROVER.proof("GET", URL, claims={"iat": 10**4000}), "must have iat"),
-    "milliseconds": (PROVER.proof("GET", URL, claims={"iat": int(time.time() * 1000)}), "must have iat"),
+    "no iat": (PROVER.proof("GET", URL, claims={"iat": None}), "the iat of the DPoP proof must be its time"),
+    "an iat in words": (PROVER.proof("GET", URL, claims={"iat": "now"}), "the iat of the DPoP proof must be its time"),
+    "true as iat": (PROVER.proof("GET", URL, claims={"iat": True}), "the iat of the DPoP proof must be its time"),
+    "an iat without end": (
+        PROVER.proof("GET", URL, claims={"iat": float("inf")}),
+        "the iat of the DPoP proof must be its time",
+    ),
+    "a huge iat": (PROVER.proof("GET", URL, claims={"iat": 10**4000}), "the iat of the DPoP proof must be its time"),
+    "milliseconds": (
+        PROVER.proof("GET", URL, claims={"iat": int(time.time() * 1000)}),
+        "the iat of the DPoP proof must be its time",
+    ),
     "an old one": (PROVER.proof("GET", URL, claims={"iat": int(time.time()) - 86_400}), "more than 5 minutes"),
     "one of tomorrow": (PROVER.proof("GET", URL, claims={"iat": int(time.time()) + 86_400}), "more than 5 minutes"),
 }
 
 
 @pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_proof_is_refused_with_what_is_wrong(text: str, words: str) -> None:
+def test_a_broken_proof_is_refused_with_the_reason(text: str, words: str) -> None:
     with pytest.raises(WrongProof) as refused:
         taken(text)
     assert words in str(refused.value)
@@ -127,19 +136,19 @@ def test_a_broken_proof_is_refused_with_what_is_wrong(text: str, words: str) -> 
 
 
 @pytest.mark.parametrize("values", [[], [PROVER.proof("GET", URL)] * 2])
-def test_there_is_one_proof(values: list[str]) -> None:
+def test_there_must_be_exactly_one_proof(values: list[str]) -> None:
     with pytest.raises(WrongProof, match=r"is missing|is sent 2 times"):
         dpop.read(values)
 
 
 @pytest.mark.parametrize(("claims", "words"), [({"ath": None}, "is missing"), ({"ath": hashed("t2")}, "ath")])
-def test_a_proof_is_for_one_token(claims: Mapping[str, Any], words: str) -> None:
+def test_a_proof_is_valid_for_one_token(claims: Mapping[str, Any], words: str) -> None:
     with pytest.raises(WrongProof, match=words):
         taken(PROVER.proof("GET", URL, "t1", claims=claims), token="t1")
 
 
-def test_a_public_key_is_no_secret_of_a_mac() -> None:
-    """The oldest trick: the key that everybody has as the secret of HS256."""
+def test_a_public_key_is_not_accepted_as_the_secret_of_a_mac() -> None:
+    """The oldest attack: use the public key as the secret of HS256."""
     pem = json.dumps(PROVER.jwk).encode()
     header = {"typ": "dpop+jwt", "alg": "HS256", "jwk": PROVER.jwk}
     text = jws.serialize_compact(header, b"{}", OctKey.import_key(pem), algorithms=["HS256"])
@@ -147,7 +156,7 @@ def test_a_public_key_is_no_secret_of_a_mac() -> None:
         dpop.read([text])
 
 
-def test_the_time_is_the_sessions_or_the_real_one() -> None:
+def test_the_time_may_be_that_of_the_session_or_the_real_one() -> None:
     proof = dpop.read([PROVER.proof("GET", URL)])
     now, far = datetime.now(UTC), datetime.now(UTC) + timedelta(days=400)
     dpop.check(proof, "GET", [URL], (far, now))
@@ -163,27 +172,27 @@ JSON = st.recursive(
 
 
 @given(st.sampled_from(["typ", "alg", "jwk", "crit", "b64", "kid", "x5c"]), JSON)
-def test_whatever_a_header_says_there_is_a_sentence_or_a_proof(name: str, value: Any) -> None:
-    assert is_a_sentence_or_a_proof(PROVER.proof("GET", URL, header={name: value}))
+def test_any_header_gives_a_proof_or_an_error_in_words(name: str, value: Any) -> None:
+    assert is_proof_or_readable_error(PROVER.proof("GET", URL, header={name: value}))
 
 
 @given(st.sampled_from(["kty", "crv", "x", "y", "n", "e", "use", "key_ops"]), JSON | st.sampled_from(["RSA", "OKP"]))
-def test_whatever_a_key_says_there_is_a_sentence_or_a_proof(name: str, value: Any) -> None:
-    assert is_a_sentence_or_a_proof(PROVER.proof("GET", URL, header={"jwk": {**PROVER.jwk, name: value}}))
+def test_any_key_gives_a_proof_or_an_error_in_words(name: str, value: Any) -> None:
+    assert is_proof_or_readable_error(PROVER.proof("GET", URL, header={"jwk": {**PROVER.jwk, name: value}}))
 
 
 @given(st.sampled_from(["jti", "htm", "htu", "iat", "ath"]), JSON)
-def test_whatever_is_claimed_there_is_a_sentence_or_a_proof(name: str, value: Any) -> None:
-    assert is_a_sentence_or_a_proof(PROVER.proof("GET", URL, "t1", claims={name: value}))
+def test_any_claim_gives_a_proof_or_an_error_in_words(name: str, value: Any) -> None:
+    assert is_proof_or_readable_error(PROVER.proof("GET", URL, "t1", claims={name: value}))
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=60))
-def test_whatever_is_sent_there_is_a_sentence(header: bytes, payload: bytes, signature: bytes) -> None:
+def test_any_bytes_give_an_error_in_words(header: bytes, payload: bytes, signature: bytes) -> None:
     with pytest.raises(WrongProof):
         taken(".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (header, payload, signature)))
 
 
-def is_a_sentence_or_a_proof(text: str) -> bool:
+def is_proof_or_readable_error(text: str) -> bool:
     try:
         return taken(text).key == PROVER.thumbprint
     except WrongProof as mistake:

@@ -1,4 +1,4 @@
-"""What a client seems to have signed: mistakes that are made here are found there."""
+"""Guesses about what a client has signed find the mistakes planted here."""
 
 from base64 import b64encode
 
@@ -25,7 +25,7 @@ RIGHT = signing_string(NAMES, MESSAGE)
 
 
 def guessed(text: str, scheme: Scheme = RSA, *, which: int = 0) -> tuple[str | None, str]:
-    """The difference that is found, and the word on the key."""
+    """Return the difference that is found, and the note about the key."""
     own = "rsa" if scheme.is_rsa else "ec"
     signature = sign(key(own, which), scheme, text.encode("latin-1"))
     signed, hint = client_signed(MESSAGE, NAMES, key(own, 0).public_key(), scheme, signature, lambda text: text)
@@ -37,14 +37,14 @@ def guessed(text: str, scheme: Scheme = RSA, *, which: int = 0) -> tuple[str | N
 @pytest.mark.parametrize(
     ("text", "difference"),
     [
-        (RIGHT.replace(": ", ":"), "no blank after the colons"),
+        (RIGHT.replace(": ", ":"), "no space after the colons"),
         (RIGHT.replace("\n", "\r\n"), "lines that end with carriage return and line feed"),
         (RIGHT.upper(), None),
         (b64encode(RIGHT.encode()).decode(), "the signing string in base64"),
         (RIGHT.replace("psu-id: anna", 'psu-id: "anna"'), "psu-id in quotation marks"),
     ],
 )
-def test_one_mistake_is_found_for_keys_of_both_kinds(text: str, difference: str | None, scheme: Scheme) -> None:
+def test_a_single_mistake_is_found_for_both_kinds_of_keys(text: str, difference: str | None, scheme: Scheme) -> None:
     assert guessed(text, scheme)[0] == difference
 
 
@@ -54,17 +54,17 @@ def test_every_order_of_a_few_headers_is_found(names: list[str]) -> None:
     assert difference is not None
 
 
-def test_two_mistakes_are_found_where_a_text_costs_no_more_than_its_hash() -> None:
+def test_two_mistakes_are_found_if_a_signature_contains_its_hash() -> None:
     text = signing_string(sorted(NAMES), MESSAGE).replace("\n", "\r\n")
     assert guessed(text)[0] == (
         "the headers in alphabetical order and lines that end with carriage return and line feed"
     )
 
 
-def test_a_word_on_the_key_where_nothing_is_found() -> None:
+def test_the_error_describes_the_key_if_no_mistake_is_found() -> None:
     assert guessed("something else") == (
         None,
-        "the key of the certificate has signed something else, which is none of the usual mistakes",
+        "the key of the certificate has signed something else, which does not match any of the usual mistakes",
     )
-    assert guessed(RIGHT, which=1) == (None, "another key than that of the certificate has signed it")
-    assert "another key" in guessed(RIGHT, CURVE, which=1)[1]
+    assert guessed(RIGHT, which=1) == (None, "it was signed with a key different from the certificate's")
+    assert "a key different" in guessed(RIGHT, CURVE, which=1)[1]

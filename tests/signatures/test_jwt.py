@@ -1,4 +1,4 @@
-"""JSON Web Tokens: read whoever has signed them, and held against keys."""
+"""JSON Web Tokens: read without verification, and verified with keys."""
 
 import hmac
 import json
@@ -29,7 +29,7 @@ def token(key: Any, algorithm: str, **header: Any) -> str:
 
 
 def as_eddsa(text: str, key: Any) -> str:
-    """The same token with the name that the algorithm had before RFC 9864."""
+    """Return the same token with the name that the algorithm had before RFC 9864."""
     signed = f"{encoded(b'{"alg": "EdDSA"}')}.{text.split('.')[1]}"
     return f"{signed}.{encoded(key.get_op_key('sign').sign(signed.encode()))}"
 
@@ -39,7 +39,7 @@ def public(key: Any, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
-def test_a_token_is_held_against_keys_in_every_form(algorithm: str) -> None:
+def test_a_token_is_verified_with_keys_in_every_form(algorithm: str) -> None:
     key = KEYS[algorithm]
     text = token(key, algorithm, kid="1")
     other = KEYS["ES256" if algorithm != "ES256" else "RS256"]
@@ -65,7 +65,7 @@ def test_a_token_is_held_against_keys_in_every_form(algorithm: str) -> None:
         assert not is_signed_by(text, wrong), wrong
 
 
-def test_the_older_name_of_ed25519_is_taken() -> None:
+def test_the_older_name_of_ed25519_is_accepted() -> None:
     key = KEYS["Ed25519"]
     text = as_eddsa(token(key, "Ed25519"), key)
     assert is_signed_by(text, public(key))
@@ -74,7 +74,7 @@ def test_the_older_name_of_ed25519_is_taken() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ec", "rsa"])
-def test_the_key_of_a_certificate_counts(kind: str) -> None:
+def test_a_token_is_verified_with_the_key_of_a_certificate(kind: str) -> None:
     own = issued("QSEAL", key=kind)
     pem = own.certificate.public_bytes(Encoding.PEM).decode()
     private = own.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -83,14 +83,14 @@ def test_the_key_of_a_certificate_counts(kind: str) -> None:
     assert not is_signed_by(token(KEYS[algorithm], algorithm), pem)
 
 
-def test_a_token_that_was_changed_has_no_signature() -> None:
+def test_a_changed_token_is_not_verified() -> None:
     header, _, signature = token(KEYS["ES256"], "ES256").split(".")
     claims = encoded(json.dumps({**CLAIMS, "iss": "b"}).encode())
     assert read(f"{header}.{claims}.{signature}") is not None
     assert not is_signed_by(f"{header}.{claims}.{signature}", public(KEYS["ES256"]))
 
 
-def test_no_signature_and_shared_secrets_never_count() -> None:
+def test_unsigned_tokens_and_shared_secrets_are_never_accepted() -> None:
     claims = encoded(json.dumps(CLAIMS).encode())
     unsigned = f"{encoded(b'{"alg": "none"}')}.{claims}."
     assert read(unsigned) == {"header": {"alg": "none"}, "claims": CLAIMS}
@@ -109,18 +109,18 @@ def test_no_signature_and_shared_secrets_never_count() -> None:
         assert not is_signed_by(text, keys), text
 
 
-def test_what_a_token_calls_critical_is_not_known() -> None:
+def test_a_token_with_critical_members_is_not_accepted() -> None:
     key = KEYS["ES256"]
     assert is_signed_by(token(key, "ES256", kid="1"), public(key))
     assert not is_signed_by(token(key, "ES256", kid="1", crit=["kid"]), public(key))
 
 
-def test_the_private_half_of_a_key_is_not_looked_at() -> None:
+def test_the_private_half_of_a_key_is_ignored() -> None:
     key = KEYS["ES256"]
     assert is_signed_by(token(key, "ES256"), key.as_dict(private=True))
 
 
-def test_only_so_many_keys_are_tried() -> None:
+def test_the_number_of_keys_is_limited() -> None:
     key = KEYS["ES256"]
     many = [public(KEYS["ES384"])] * 10
     assert not is_signed_by(token(key, "ES256"), {"keys": [*many, public(key)]})
@@ -142,6 +142,6 @@ def test_numbers_of_claims_keep_their_digits() -> None:
         None, 5, {"a": 1}, b"e30.e30.",
     ],
 )  # fmt: skip
-def test_anything_else_is_no_token(text: object) -> None:
+def test_other_text_is_not_a_token(text: object) -> None:
     assert read(text) is None
     assert not is_signed_by(text, public(KEYS["ES256"]))

@@ -1,4 +1,4 @@
-"""Ways to sign, and what a public key tells of a signature."""
+"""Signature schemes, and conclusions from a public key."""
 
 import hashlib
 
@@ -18,7 +18,7 @@ def kind_of(scheme: Scheme) -> str:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
-def test_a_signature_fits_its_text_its_key_and_its_way_alone(scheme: Scheme) -> None:
+def test_a_signature_matches_only_its_text_key_and_scheme(scheme: Scheme) -> None:
     own, other = key(kind_of(scheme), 0), key(kind_of(scheme), 1)
     signature = sign(own, scheme, TEXT)
     assert scheme.is_for(own.public_key())
@@ -37,13 +37,13 @@ def test_the_hash_in_a_signature_is_read_without_the_text(name: str) -> None:
     assert signed_hash(key("rsa", 1).public_key(), signature) is None
 
 
-def test_other_ways_hold_no_hash() -> None:
+def test_signatures_of_other_schemes_contain_no_hash() -> None:
     assert signed_hash(key("rsa", 0).public_key(), sign(key("rsa", 0), Scheme(PSS, "SHA-256"), TEXT)) is None
     assert signed_hash(key("ec", 0).public_key(), sign(key("ec", 0), Scheme(EC, "SHA-256"), TEXT)) is None
 
 
 @given(st.sampled_from(["rsa", "ec"]), st.binary(max_size=300), st.booleans())
-def test_what_is_no_signature_fits_nothing(kind: str, noise: bytes, is_plain: bool) -> None:
+def test_an_invalid_signature_matches_nothing(kind: str, noise: bytes, is_plain: bool) -> None:
     scheme = Scheme(PKCS1, "SHA-256") if kind == "rsa" else Scheme(EC, "SHA-256", is_plain)
     assert not verifies(key(kind, 0).public_key(), scheme, noise, TEXT)
     assert signed_hash(key(kind, 0).public_key(), noise) is None

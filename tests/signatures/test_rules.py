@@ -1,4 +1,4 @@
-"""What a dialect says of signatures."""
+"""A dialect's rules on signatures."""
 
 from xs2a_sandbox.signatures.rules import SignatureRules
 

@@ -13,7 +13,7 @@ NAMES = st.lists(st.sampled_from(["digest", "x-request-id", "psu-id", "(request-
 
 
 @given(NAMES, st.sampled_from(["rsa-sha256", "ecdsa-sha512", "hs2019"]))
-def test_what_is_written_is_read(names: list[str], algorithm: str) -> None:
+def test_a_written_header_is_read(names: list[str], algorithm: str) -> None:
     header = read(write("SN=1,CA=CN=x", algorithm, tuple(names), "AAAA"))
     assert header == SignatureHeader("SN=1,CA=CN=x", algorithm, tuple(names), b"\0\0\0")
 
@@ -26,12 +26,12 @@ def test_what_is_written_is_read(names: list[str], algorithm: str) -> None:
         'keyId="a",algorithm="rsa-sha256",headers="digest x-request-id",created=1402170695,signature="AAAA"',
     ],
 )
-def test_it_is_written_in_several_ways(text: str) -> None:
+def test_several_notations_are_read(text: str) -> None:
     assert read(text) == SignatureHeader("a", "rsa-sha256", ("digest", "x-request-id"), b"\0\0\0")
 
 
 @given(st.text(max_size=80))
-def test_whatever_else_it_is_there_is_a_sentence(text: str) -> None:
+def test_any_other_text_gives_an_error_in_words(text: str) -> None:
     mistake = read(text)
     assert isinstance(mistake, SignatureMistake)
     assert mistake.error == "signature-invalid"
@@ -48,7 +48,7 @@ def test_whatever_else_it_is_there_is_a_sentence(text: str) -> None:
         ("hs2019", "ec", Scheme(EC, "SHA-512")),
     ],
 )
-def test_the_key_decides_what_an_algorithm_means(algorithm: str, kind: str, scheme: Scheme | None) -> None:
+def test_the_meaning_of_an_algorithm_depends_on_the_key(algorithm: str, kind: str, scheme: Scheme | None) -> None:
     header = SignatureHeader("", algorithm, (), b"")
     assert header.scheme(key(kind, 0).public_key()) == scheme
 

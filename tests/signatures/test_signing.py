@@ -33,7 +33,7 @@ def file(tmp_path: Path, content: bytes, name: str = "seal.pem") -> Path:
     return tmp_path / name
 
 
-def test_certificate_and_key_are_in_one_file_or_in_two(tmp_path: Path) -> None:
+def test_certificate_and_key_can_be_in_one_file_or_in_two(tmp_path: Path) -> None:
     both = Seal.read(file(tmp_path, CERTIFICATE + pem()))
     apart = Seal.read(file(tmp_path, CERTIFICATE, "certificate.pem"), file(tmp_path, pem(), "key.pem"))
     for read in (both, apart):
@@ -41,44 +41,44 @@ def test_certificate_and_key_are_in_one_file_or_in_two(tmp_path: Path) -> None:
         assert read.key.public_key() == seal().key.public_key()
 
 
-def test_a_key_may_have_a_password(tmp_path: Path) -> None:
+def test_a_key_can_have_a_password(tmp_path: Path) -> None:
     locked = file(tmp_path, CERTIFICATE + pem(password="open sesame"))
     assert Seal.read(locked, password="open sesame").key.public_key() == seal().key.public_key()
     for wrong in ("open wheat", None):
-        with pytest.raises(UserMistake, match="no private key as PEM that can be read"):
+        with pytest.raises(UserMistake, match="no readable private key in PEM format"):
             Seal.read(locked, password=wrong)
 
 
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (pem(), "holds no certificate as PEM"),
-        (CERTIFICATE, "holds no private key as PEM"),
-        (CERTIFICATE + pem(key("rsa", 1)), "the key is not that of the certificate"),
-        (CERTIFICATE + pem(ed25519.Ed25519PrivateKey.generate()), "seals have RSA keys, or those of elliptic curves"),
+        (pem(), "contains no certificate in PEM format"),
+        (CERTIFICATE, "contains no readable private key in PEM format"),
+        (CERTIFICATE + pem(key("rsa", 1)), "the key does not belong to the certificate"),
+        (CERTIFICATE + pem(ed25519.Ed25519PrivateKey.generate()), "a seal needs an RSA key or an elliptic curve key"),
     ],
 )
-def test_a_file_that_is_no_seal(tmp_path: Path, content: bytes, text: str) -> None:
+def test_an_invalid_seal_file_is_a_mistake(tmp_path: Path, content: bytes, text: str) -> None:
     with pytest.raises(UserMistake, match=text):
         Seal.read(file(tmp_path, content))
 
 
-def test_a_mistake_names_the_file_that_has_it(tmp_path: Path) -> None:
+def test_a_mistake_names_its_file(tmp_path: Path) -> None:
     certificate = file(tmp_path, CERTIFICATE)
     with pytest.raises(UserMistake, match=r"none\.pem: No such file"):
         Seal.read(certificate, tmp_path / "none.pem")
-    with pytest.raises(UserMistake, match=r"key\.pem holds no private key"):
+    with pytest.raises(UserMistake, match=r"key\.pem contains no readable private key"):
         Seal.read(certificate, file(tmp_path, b"nothing", "key.pem"))
 
 
 def names_of(headers: list[tuple[str, str]]) -> tuple[str, ...]:
-    """The names of what a header Signature has signed."""
+    """Return the names of the headers covered by a Signature header."""
     header = signature_header.read(dict(headers)["Signature"])
     assert isinstance(header, signature_header.SignatureHeader)
     return header.headers
 
 
-def test_signed_is_what_has_to_be_and_what_is_sent_of_the_rest() -> None:
+def test_required_headers_and_optional_ones_that_are_sent_are_signed() -> None:
     rules = SignatureRules(signed=("digest", "date"), signed_if_sent=("psu-id", "tpp-redirect-uri"))
     message = SignedMessage(Headers([("Date", "today"), ("PSU-ID", "anna"), ("X-Request-ID", "1")]), b"{}", "POST", "/")
     assert names_of(signed_headers(message, seal(), NOW, rules=rules)) == ("digest", "date", "psu-id")
@@ -92,7 +92,7 @@ def test_signed_is_what_has_to_be_and_what_is_sent_of_the_rest() -> None:
         ("jws", ["Digest", "TPP-Signature-Certificate", "x-jws-signature"]),
     ],
 )
-def test_a_message_that_was_signed_before_is_signed_anew(form: str, names: list[str]) -> None:
+def test_an_existing_signature_is_replaced(form: str, names: list[str]) -> None:
     message = SignedMessage(Headers([("X-Request-ID", "1")]), b"{}", "POST", "/")
     first = signed_headers(message, seal("ec"), NOW)
     again = SignedMessage(Headers([*message.headers, *first, ("x-jws-signature", "old")]), b"[]", "POST", "/")
@@ -105,7 +105,7 @@ def test_a_message_that_was_signed_before_is_signed_anew(form: str, names: list[
     ("kind", "algorithm", "written"),
     [("rsa", "SHA-256", "rsa-sha256"), ("rsa", "SHA-512", "rsa-sha512"), ("ec", "SHA-256", "ecdsa-sha256")],
 )
-def test_the_header_says_the_algorithm(kind: str, algorithm: str, written: str) -> None:
+def test_the_header_names_the_algorithm(kind: str, algorithm: str, written: str) -> None:
     message = SignedMessage(Headers([("X-Request-ID", "1")]), b"{}", "POST", "/")
     headers = dict(signed_headers(message, seal(kind), NOW, algorithm=algorithm))
     assert f'algorithm="{written}"' in headers["Signature"]

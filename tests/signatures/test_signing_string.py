@@ -1,4 +1,4 @@
-"""The signed text: a line for each header, in the order in which they are listed."""
+"""The signing string: a line for each header, in the listed order."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ MESSAGE = SignedMessage(
         ((), ""),
     ],
 )
-def test_the_text_of_a_request(names: tuple[str, ...], text: str) -> None:
+def test_a_request_has_its_signing_string(names: tuple[str, ...], text: str) -> None:
     assert signing_string(names, MESSAGE) == text
 
 
@@ -36,6 +36,6 @@ def test_an_answer_has_no_target() -> None:
 
 
 @given(st.lists(st.sampled_from(["digest", "psu-id", "via", "date"]), unique=True))
-def test_there_is_a_line_for_each_name(names: list[str]) -> None:
+def test_the_string_has_a_line_for_each_name(names: list[str]) -> None:
     text = signing_string(names, MESSAGE)
     assert [line.partition(":")[0] for line in text.split("\n") if line] == names

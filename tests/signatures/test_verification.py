@@ -1,4 +1,4 @@
-"""Signatures that are right, and each way in which one is not, by the function that says so."""
+"""Valid signatures, and every kind of mistake."""
 
 import json
 import re
@@ -44,31 +44,31 @@ def refused(headers: dict[str, str], body: bytes = BODY, **options: Any) -> Sign
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["rsa", "ec"])
 @pytest.mark.parametrize("body", [BODY, b""])
-def test_a_right_one(form: str, kind: str, body: bytes) -> None:
+def test_a_valid_signature_is_accepted(form: str, kind: str, body: bytes) -> None:
     headers = sealed(SENT, body, by=seal(kind), form=form)
     assert judged(headers, body) is None
     assert verification.is_signed(SignedMessage(Headers(headers.items()), body))
 
 
-def test_more_may_be_signed_than_has_to_be() -> None:
+def test_additional_headers_can_be_signed() -> None:
     names = ("(request-target)", "date", "digest", "x-request-id", "psu-id", "tpp-redirect-uri")
     headers = sealed(SENT, BODY, names=names, target=TARGET, algorithm="SHA-512")
     assert 'algorithm="rsa-sha512"' in headers["Signature"]
     assert judged(headers) is None
 
 
-def test_a_message_without_a_signature_has_no_wrong_one() -> None:
+def test_a_message_without_a_signature_is_not_a_mistake() -> None:
     assert judged(SENT) is None
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_changed_on_its_way(form: str) -> None:
+def test_a_change_on_the_way_is_a_mistake(form: str) -> None:
     headers = sealed(SENT, BODY, form=form)
     changed = refused(headers, BODY + b" ")
     assert changed.error == "signature-invalid"
     assert changed.reason.startswith("the SHA-256 of the")
     other = refused({**headers, "PSU-ID": "bert"})
-    assert "none of the usual mistakes" in other.text
+    assert "not match any of the usual mistakes" in other.text
     assert other.signing_string is not None
     assert "psu-id: bert" in other.signing_string
 
@@ -82,22 +82,22 @@ def test_what_is_changed_on_its_way(form: str) -> None:
         (("digest", "x-request-id", "psu-id", "tpp-redirect-uri", "psu-corporate-id"), "psu-corporate-id is listed as"),
     ],
 )
-def test_headers_that_have_to_be_signed(form: str, names: tuple[str, ...], reason: str) -> None:
+def test_a_required_header_that_is_not_signed_is_a_mistake(form: str, names: tuple[str, ...], reason: str) -> None:
     mistake = refused(sealed(SENT, BODY, names=names, form=form))
     assert mistake.error == "signature-invalid"
     assert reason in mistake.reason
 
 
 @pytest.mark.parametrize("names", [[f"h{number}" for number in range(6000)], ["h" * 40_000]])
-def test_thousands_of_headers_are_not_repeated(names: list[str]) -> None:
+def test_the_error_about_thousands_of_headers_is_short(names: list[str]) -> None:
     headers = sealed(SENT, BODY)
     listed = headers["Signature"].replace("tpp-redirect-uri", " ".join(["tpp-redirect-uri", *names]))
     mistake = refused({**headers, "Signature": listed})
-    assert "listed as signed, and not sent" in mistake.reason
+    assert "listed as signed, but was not sent" in mistake.reason
     assert ("and 5990 more" in mistake.reason, len(mistake.reason) < 200) == (len(names) == 6000, True)
 
 
-def test_a_certificate_that_is_missing_or_bad() -> None:
+def test_a_missing_or_unreadable_certificate_is_a_mistake() -> None:
     headers = sealed(SENT, BODY)
     name = "TPP-Signature-Certificate"
     right = headers.pop(name)
@@ -105,13 +105,13 @@ def test_a_certificate_that_is_missing_or_bad() -> None:
     assert judged({**headers, name: pem}) is None
     assert refused(headers).error == "certificate-missing"
     for text, reason in {
-        "": "no certificate",
-        "x": "no base64",
+        "": "not a certificate",
+        "x": "not base64",
         urlsafe_b64encode(b"\xfb\xff").decode(): "base64url",
         right.replace("+", "%2B").replace("/", "%2F") + "%3D": "percent-encoded",
-        f"{right[:64]} {right[64:]}": "blanks",
-        b64encode(b"-----BEGIN CERTIFICATE-----\n" + right.encode()).decode(): "once more",
-        right[:-40]: "no certificate",
+        f"{right[:64]} {right[64:]}": "spaces",
+        b64encode(b"-----BEGIN CERTIFICATE-----\n" + right.encode()).decode(): "encoded in base64 again",
+        right[:-40]: "not a certificate",
         b64encode(b"0" * 20000).decode(): "longer than",
     }.items():
         mistake = refused({**headers, name: text})
@@ -121,47 +121,47 @@ def test_a_certificate_that_is_missing_or_bad() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"ends": 0, "begins": -30}, "certificate-expired", "has expired"),
+        ({"ends": 0, "begins": -30}, "certificate-expired", "expired on"),
         ({"begins": 3}, "certificate-invalid", "not valid before"),
         ({"kind": "weak"}, "certificate-invalid", "1024 bits"),
     ],
 )
-def test_a_certificate_that_is_not_good(options: dict[str, Any], error: str, reason: str) -> None:
+def test_an_invalid_certificate_is_a_mistake(options: dict[str, Any], error: str, reason: str) -> None:
     mistake = refused(sealed(SENT, BODY, by=seal(**options)), times=[NOW + timedelta(minutes=1)])
     assert (mistake.error, reason in mistake.reason) == (error, True)
 
 
-def test_the_certificate_of_another_tpp() -> None:
+def test_the_certificate_of_another_tpp_is_a_mistake() -> None:
     headers = sealed(SENT, BODY)
     other = sealed(SENT, BODY, by=seal(which=1))
     exchanged = {**headers, "TPP-Signature-Certificate": other["TPP-Signature-Certificate"]}
-    assert "the keyId names the serial number" in refused(exchanged).reason
+    assert "the keyId has the serial number" in refused(exchanged).reason
     named = re.sub('keyId="[^"]*"', re.search('keyId="[^"]*"', other["Signature"])[0], headers["Signature"])  # type: ignore[index]
-    assert "another key than that of the certificate" in refused({**exchanged, "Signature": named}).reason
+    assert "a key different from the certificate's" in refused({**exchanged, "Signature": named}).reason
 
 
 @pytest.mark.parametrize(
     ("found", "put", "reason"),
     [
-        ('algorithm="rsa-sha256"', 'algorithm="none"', "is none of rsa-sha256"),
-        ('algorithm="rsa-sha256"', 'algorithm="hmac-sha256"', "is none of rsa-sha256"),
-        ('algorithm="rsa-sha256"', 'algorithm="ecdsa-sha256"', "does not go with the key"),
-        ('algorithm="rsa-sha256",', "", "has no algorithm"),
-        ("SN=ABC123,", "SN=ABC124,", "names the serial number ABC124"),
+        ('algorithm="rsa-sha256"', 'algorithm="none"', "must be one of rsa-sha256"),
+        ('algorithm="rsa-sha256"', 'algorithm="hmac-sha256"', "must be one of rsa-sha256"),
+        ('algorithm="rsa-sha256"', 'algorithm="ecdsa-sha256"', "does not match the key"),
+        ('algorithm="rsa-sha256",', "", "lacks algorithm"),
+        ("SN=ABC123,", "SN=ABC124,", "has the serial number ABC124"),
         ("SN=ABC123,CA=", "../../etc/passwd", "must be"),
-        ("CN=Test CA", "CN=Other CA", "names the issuer"),
+        ("CN=Test CA", "CN=Other CA", "has the issuer"),
         ('headers="digest', 'headers="digest digest', "twice"),
-        ('headers="digest', 'headers="(created) digest', "does not have"),
+        ('headers="digest', 'headers="(created) digest', "does not define"),
         ("keyId=", 'keyId="x",keyId=', "keyId twice"),
-        ("keyId=", "keyId: ", "is none"),
+        ("keyId=", "keyId: ", "does not have this form"),
         ('signature="', 'signature="%2B', "percent-encoded"),
         ('signature="', 'signature="-_', "base64url"),
-        ('signature="', 'signature=" ', "blanks"),
-        ('signature="', 'signature="A', "no base64"),
-        ('signature="', 'signature="#', "no base64"),
+        ('signature="', 'signature=" ', "spaces"),
+        ('signature="', 'signature="A', "not base64"),
+        ('signature="', 'signature="#', "not base64"),
     ],
 )
-def test_a_header_that_is_wrong(found: str, put: str, reason: str) -> None:
+def test_an_invalid_signature_header_is_a_mistake(found: str, put: str, reason: str) -> None:
     headers = sealed(SENT, BODY)
     assert found in headers["Signature"]
     mistake = refused({**headers, "Signature": headers["Signature"].replace(found, put, 1)})
@@ -169,7 +169,7 @@ def test_a_header_that_is_wrong(found: str, put: str, reason: str) -> None:
 
 
 def jws_with(**members: Any) -> dict[str, str]:
-    """The headers with other members in the JWS; its signature is that of the right ones."""
+    """Return the headers with other members in the JWS, and the signature of the right ones."""
     headers = sealed(SENT, BODY, form="jws")
     protected, _, signature = headers["x-jws-signature"].split(".")
     header = json.loads(_from_base64url(protected)) | members
@@ -191,19 +191,19 @@ def _base64url(value: bytes) -> str:
         ({"alg": "none"}, "must be one of"),
         ({"alg": "HS256"}, "must be one of"),
         ({"alg": ["RS256"]}, "must be one of"),
-        ({"alg": "ES256"}, "does not go with the key"),
-        ({"kid": "../../../etc/passwd"}, "no slashes"),
-        ({"kid": "https://tpp.example/key"}, "no slashes"),
-        ({"kid": 7}, "no slashes"),
-        ({"jku": "https://tpp.example/keys"}, "never fetched"),
-        ({"jwk": {"kty": "oct"}}, "never fetched"),
+        ({"alg": "ES256"}, "does not match the key"),
+        ({"kid": "../../../etc/passwd"}, "without slashes"),
+        ({"kid": "https://tpp.example/key"}, "without slashes"),
+        ({"kid": 7}, "without slashes"),
+        ({"jku": "https://tpp.example/keys"}, "neither fetches keys"),
+        ({"jwk": {"kty": "oct"}}, "neither fetches keys"),
         ({"x5c": "abc"}, "must be a list"),
         ({"x5t#S256": "abc"}, "x5t#S256"),
         ({"b64": True}, "b64: false"),
         ({"b64": ...}, "b64: false"),
         ({"crit": ["b64"]}, "must list"),
         ({"crit": ["sigT", "sigD", "b64", "other"]}, "'other'"),
-        ({"crit": [["sigT"], "sigT", "sigD", "b64"]}, "nobody knows"),
+        ({"crit": [["sigT"], "sigT", "sigD", "b64"]}, "the sandbox does not support"),
         ({"sigD": {"pars": ["digest"], "mId": "x"}}, "mId"),
         ({"sigD": []}, "mId"),
         ({"sigT": "yesterday"}, "must be a time"),
@@ -211,26 +211,26 @@ def _base64url(value: bytes) -> str:
         ({"sigT": "2020-11-21T10:15:00Z"}, "more than 5 minutes"),
     ],
 )
-def test_a_jws_that_is_wrong(members: dict[str, Any], reason: str) -> None:
+def test_an_invalid_jws_is_a_mistake(members: dict[str, Any], reason: str) -> None:
     mistake = refused(jws_with(**members))
     assert (mistake.error, reason in mistake.reason) == ("signature-invalid", True), mistake.reason
 
 
-def test_a_jws_may_bring_its_certificate() -> None:
+def test_a_jws_can_contain_its_certificate() -> None:
     headers = jws_with()
     certificate = headers.pop("TPP-Signature-Certificate")
     assert refused(headers).error == "certificate-missing"
     wrong = refused(jws_with(x5c=[certificate]))
-    assert "the key of the certificate has signed something else" in wrong.text, "x5c is not in what was signed"
+    assert "the key of the certificate has signed something else" in wrong.text, "x5c is not part of the signed text"
 
 
 @pytest.mark.parametrize("text", ["", ".", "..", "a.b.c", "a..", "..a", "a..b=", "e30..e30", "W10..e30", "Iu8i..e30"])
-def test_what_is_no_jws(text: str) -> None:
+def test_text_that_is_not_a_jws_is_a_mistake(text: str) -> None:
     assert refused({**SENT, "x-jws-signature": text}).error == "signature-invalid"
 
 
 def signed_as(text: bytes, scheme: Scheme = Scheme(PKCS1, "SHA-256"), **changes: str) -> dict[str, str]:  # noqa: B008
-    """Headers whose signature is of another text than they say."""
+    """Return headers whose signature covers another text."""
     kind = "ec" if scheme.kind == EC else "rsa"
     headers = {**sealed(SENT, BODY, by=seal(kind)), **changes}
     signature = b64encode(keys.sign(seal(kind).key, scheme, text)).decode()
@@ -260,15 +260,15 @@ COMPACT = '{"amount":"1.00","name":"ö"}'.encode()
         (RIGHT.replace("\n", "\r\n"), "carriage return"),
         (f"{RIGHT}\n", "a line end after the last line"),
 (AS_SENT, "as they are sent"),
-        (RIGHT.replace(": ", ":", 4), "no blank after the colons"),
-        (RIGHT.replace("back/", "back"), "without the slash"),
+        (RIGHT.replace(": ", ":", 4), "no space after the colons"),
+        (RIGHT.replace("back/", "back"), "without the trailing slash"),
         (RIGHT.replace(LINES[0], f"digest: {digest.write('SHA-256', COMPACT)}"), "the body without white space"),
         (RIGHT.replace(LINES[0], f"digest: {digest.write('SHA-256', b'')}").replace("anna", "ANNA"), "an empty body"),
         (BODY.decode("latin-1"), "the body, and no headers"),
         (RIGHT.replace("\n", "\r\n").replace("psu-id: anna", "psu-id: "), "an empty psu-id"),
     ],
 )  # fmt: skip
-def test_what_the_client_has_signed_in_its_place(text: str, difference: str) -> None:
+def test_the_text_that_the_client_signed_instead_is_found(text: str, difference: str) -> None:
     mistake = refused(signed_as(text.encode("latin-1")))
     assert mistake.signing_string == RIGHT
     assert mistake.signed
@@ -277,7 +277,7 @@ def test_what_the_client_has_signed_in_its_place(text: str, difference: str) -> 
     assert difference in mistake.text
 
 
-def test_the_whole_url_in_place_of_its_path() -> None:
+def test_a_signed_url_instead_of_its_path_is_found() -> None:
     names = ("(request-target)", "digest", "x-request-id", "psu-id", "tpp-redirect-uri")
     headers = sealed(SENT, BODY, names=names, target=f"http://bank.example{TARGET}")
     mistake = refused(headers)
@@ -294,19 +294,19 @@ def test_the_whole_url_in_place_of_its_path() -> None:
         (Scheme(EC, "SHA-512"), "signed by ECDSA with SHA-512"),
     ],
 )
-def test_another_algorithm_than_it_says(scheme: Scheme, difference: str) -> None:
+def test_another_algorithm_than_declared_is_found(scheme: Scheme, difference: str) -> None:
     mistake = refused(signed_as(RIGHT.encode(), scheme))
     assert mistake.signed
     assert difference in mistake.signed.difference
 
 
-def test_an_elliptic_curves_guess_needs_no_hash_in_the_signature() -> None:
+def test_guessing_also_works_for_elliptic_curves() -> None:
     mistake = refused(signed_as("\n".join(reversed(LINES)).encode(), Scheme(EC, "SHA-256")))
     assert mistake.signed
     assert "reverse" in mistake.signed.difference
 
 
-def test_what_is_shown_of_it() -> None:
+def test_a_mistake_is_described_with_both_texts() -> None:
     mistake = refused(signed_as("\n".join(sorted(LINES)).encode()))
     assert mistake.described == {
         "reason": mistake.reason,
@@ -317,7 +317,7 @@ def test_what_is_shown_of_it() -> None:
     assert repr(RIGHT) in mistake.log_text
 
 
-def test_what_a_bank_has_against_a_certificate() -> None:
+def test_an_objection_of_the_bank_to_a_certificate_is_a_mistake() -> None:
     objection = SignatureMistake("signature-invalid", "of another TPP")
     assert judged(sealed(SENT, BODY), object_to=lambda _: objection) == objection
 
@@ -335,7 +335,7 @@ def cut_and_changed(text: str) -> st.SearchStrategy[str]:
 
 @given(cut_and_changed(WRITTEN["Signature"]), cut_and_changed(WRITTEN["TPP-Signature-Certificate"]))
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_is_sent_has_a_verdict(signature: str, certificate: str) -> None:
+def test_any_headers_get_a_verdict(signature: str, certificate: str) -> None:
     for changed in ({"Signature": signature}, {"TPP-Signature-Certificate": certificate}):
         mistake = judged({**WRITTEN, **changed})
         assert mistake is None or mistake.error in ("signature-invalid", "certificate-invalid", "certificate-missing")
@@ -354,7 +354,7 @@ json_values: Callable[..., st.SearchStrategy[Any]] = lambda: st.recursive(  # no
     json_values(),
 )
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_a_jws_holds_has_a_verdict(text: str, name: str, value: Any) -> None:
+def test_any_jws_gets_a_verdict(text: str, name: str, value: Any) -> None:
     for headers in ({**JWS, "x-jws-signature": text}, jws_with(**{name: value})):
         mistake = judged(headers)
         assert mistake is None or mistake.error in ("signature-invalid", "certificate-invalid", "certificate-missing")

@@ -1,4 +1,4 @@
-"""One loop tries again what others were quicker at."""
+"""A loop retries transactions that lost against other writers."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    # Only there: sandboxes of other tests may run in threads of this process.
+    # Only in this module: sandboxes of other tests may run in threads of this process.
     monkeypatch.setattr(attempts, "asyncio", SimpleNamespace(sleep=sleep))
     return waited
 
@@ -30,7 +30,7 @@ def begun(store: MemoryStore) -> Transaction:
 
 
 def counter(store: MemoryStore, others: int) -> tuple[list[int], Callable[[Documents], int]]:
-    """Counts a document up, while somebody else changes it before each of the first commits."""
+    """Increment a document, while another writer changes it before each of the first commits."""
     tried: list[int] = []
 
     def attempt(documents: Documents) -> int:
@@ -48,19 +48,19 @@ def counter(store: MemoryStore, others: int) -> tuple[list[int], Callable[[Docum
     return tried, attempt
 
 
-def test_after_eight_it_is_given_up(waits: list[float], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_transaction_gives_up_after_eight_attempts(waits: list[float], caplog: pytest.LogCaptureFixture) -> None:
     tried, attempt = counter(MemoryStore(), 100)
 
-    with pytest.raises(StoreUnavailable, match="others changed it each of 8 times"):
+    with pytest.raises(StoreUnavailable, match="other processes changed it at each of 8 attempts"):
         asyncio.run(run_transaction(MemoryStore(), attempt))
     assert len(tried) == TRIES == 8
     assert len(waits) == TRIES - 1
     assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
-        (logging.WARNING, "the state cannot be used: others changed it each of 8 times")
+        (logging.WARNING, "the state cannot be used: other processes changed it at each of 8 attempts")
     ]
 
 
-def test_who_is_busy_is_waited_for(waits: list[float]) -> None:
+def test_a_busy_store_is_waited_for(waits: list[float]) -> None:
     store, turns = MemoryStore(), []
 
     async def turn() -> None:
@@ -77,7 +77,7 @@ def test_who_is_busy_is_waited_for(waits: list[float]) -> None:
     assert not waits
 
 
-def test_other_errors_are_not_try_again(waits: list[float]) -> None:
+def test_other_errors_are_not_retried(waits: list[float]) -> None:
     def attempt(documents: Documents) -> None:
         raise KeyError("a bug")
 

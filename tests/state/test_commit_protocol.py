@@ -1,7 +1,7 @@
-"""The commit protocol under every interleaving of replicas, with requests and answers that get lost, against a model.
+"""The commit protocol under every interleaving of replicas, with lost requests and answers, compared with a model.
 
-Each replica is a store of its own on one real Redis. What it sends waits for its turn, and hypothesis says whose turn
-it is, and whether the request or its answer is lost on the way.
+Each replica is a store on one real Redis. Its commands wait for their turn, and hypothesis decides whose turn it is,
+and whether the request or its answer is lost.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ BEGINNING = 3
 
 
 class Turns:
-    """Stands for a replica's connection; what it is sent waits in `waiting`."""
+    """Replaces a replica's connection; its commands wait in `waiting`."""
 
     def __init__(self, real: Any, waiting: list[Any]) -> None:
         self.real = real
@@ -64,7 +64,9 @@ class Replicas(RuleBasedStateMachine):
     @precondition(lambda self: sum(not task.done() for task in self.tasks.values()) < 4)
     @rule(replica=st.integers(0, 1), account=st.sampled_from(ACCOUNTS))
     def withdraw(self, replica: int, account: str) -> None:
-        """One from an account, if all accounts together have one: whoever sees only its own would skew."""
+        """Withdraw one from an account if all accounts together have one. Reading only one account would cause
+        write skew.
+        """
         name = f"{len(self.tasks)}"
 
         def work(documents: Documents) -> bool:
@@ -109,7 +111,7 @@ class Replicas(RuleBasedStateMachine):
         await self._settle()
 
     async def _settle(self) -> None:
-        """Lets everybody go on until all wait for their turn, or have ended."""
+        """Run until all replicas wait for their turn, or have finished."""
         async with asyncio.timeout(30):
             while sum(not task.done() for task in self.tasks.values()) > len(self.waiting):  # noqa: ASYNC110
                 await asyncio.sleep(0)
@@ -135,13 +137,13 @@ class Replicas(RuleBasedStateMachine):
         contents = await self.stores[0].fetch("s", keys, {"receipts": -1}, now + 30)
         taken = [name for _, document in contents.documents.values() for name in (document or {"taken": []})["taken"]]
         receipts = contents.lists["receipts"][1]
-        # No write skew, none twice, each that was acknowledged, and none that was refused.
+        # No write skew, no commit twice, every acknowledged commit, and no refused one.
         assert len(taken) <= BEGINNING
         assert len(taken) == len(set(taken))
         assert set(taken) == receipts.keys()
         assert {name for name, result in results.items() if result is True} <= set(taken)
         assert not {name for name, result in results.items() if result is False} & set(taken)
-        # One after the other: each has seen exactly those before it.
+        # In order: each has seen exactly those before it.
         seen = sorted((document["after"] for document in receipts.values() if document), key=len)
         assert [len(before) for before in seen] == list(range(len(taken)))
         for store in self.stores:

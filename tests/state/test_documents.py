@@ -1,4 +1,4 @@
-"""The forms of what a session holds."""
+"""The schemas of the documents in a session."""
 
 from datetime import date
 
@@ -6,12 +6,12 @@ from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.state import documents
 
 
-def test_a_collection_of_ones_own_has_no_form() -> None:
+def test_an_own_collection_has_no_schema() -> None:
     assert documents.schema_of("orders") is None
     assert "orders" not in documents.collections()
 
 
-def test_all_that_a_session_begins_with_has_its_form() -> None:
+def test_all_documents_of_a_new_session_match_their_schema() -> None:
     held = bundled_engine().parts.testdata.at(date(2026, 11, 21))
     judged = 0
     for collection in documents.collections() & held.keys():

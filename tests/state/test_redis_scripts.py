@@ -1,4 +1,4 @@
-"""The scripts themselves, asked of a Redis without the store around them."""
+"""The scripts themselves, run on Redis without the store."""
 
 from hashlib import sha1
 from uuid import uuid4
@@ -23,24 +23,24 @@ def run(script: LuaScript, *arguments: object) -> object:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_its_digest_is_what_redis_calls_it(name: str) -> None:
+def test_the_digest_is_the_one_that_redis_uses(name: str) -> None:
     assert SCRIPTS[name].digest == sha1(SCRIPTS[name].text.encode()).hexdigest()
 
 
 @needs_redis
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_redis_takes_it_and_gives_it_that_name(name: str) -> None:
+def test_redis_loads_the_script_under_its_digest(name: str) -> None:
     assert the_redis().client.script_load(SCRIPTS[name].text) == SCRIPTS[name].digest
 
 
 @needs_redis
-def test_who_claims_first_has_said_what_is_kept(prefix: str) -> None:
+def test_the_first_claim_wins(prefix: str) -> None:
     assert run(CLAIM, prefix, "1", "one") == [b"1", b"one"]
     assert run(CLAIM, prefix, "2", "other") == [b"1", b"one"]
 
 
 @needs_redis
-def test_a_claim_touches_no_other_prefix(prefix: str) -> None:
+def test_a_claim_does_not_affect_other_prefixes(prefix: str) -> None:
     run(CLAIM, prefix, "1", "one")
     other = f"{uuid4()}:"
     assert run(CLAIM, other, "2", "other") == [b"2", b"other"]
@@ -48,14 +48,14 @@ def test_a_claim_touches_no_other_prefix(prefix: str) -> None:
 
 @needs_redis
 @pytest.mark.parametrize("name", sorted(SCRIPTS.keys() - {"CLAIM"}))
-def test_none_works_where_nothing_is_ours(name: str, prefix: str) -> None:
-    """A Redis that has lost everything, or another one, is not to pass for a bank without documents."""
+def test_no_script_works_without_a_claim(name: str, prefix: str) -> None:
+    """A Redis that has lost everything, or a different one, must not be taken for a bank without documents."""
     with pytest.raises(redis.ResponseError, match="XS2AEMPTY nothing of ours is there"):
         run(SCRIPTS[name], prefix, *["0"] * 12)
 
 
 @needs_redis
-def test_a_session_that_nobody_has_used_is_empty(prefix: str) -> None:
+def test_an_unused_session_is_empty(prefix: str) -> None:
     run(CLAIM, prefix, "1", "one")
     now, version, life, commits, documents, lists = run(FETCH, prefix, "a", "0", "1", "payments", "p1", "-1")
     assert now > 0
@@ -63,7 +63,7 @@ def test_a_session_that_nobody_has_used_is_empty(prefix: str) -> None:
 
 
 @needs_redis
-def test_what_is_known_already_is_not_sent_again(prefix: str) -> None:
+def test_known_documents_are_not_sent_again(prefix: str) -> None:
     run(CLAIM, prefix, "1", "one")
     *_, documents, lists = run(FETCH, prefix, "a", "0", "1", "payments", "p1", "0", "payments", "0")
     assert (documents, lists) == ([], [])

@@ -1,4 +1,6 @@
-"""A stream in Redis: one order for all, each batch once, bounded, and never a part of an older life."""
+"""A stream in Redis: one order for all, each batch once, with a limit, and never mixed with items from before a
+loss.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -47,7 +49,7 @@ def texts(tail: Tail) -> list[str]:
     return [content.decode() for _, content in tail.items]
 
 
-def test_all_read_what_any_has_added_in_one_order() -> None:
+def test_all_readers_see_all_items_in_the_same_order() -> None:
     async def work() -> None:
         url = fresh()
         async with opened(url) as one, opened(url) as other:
@@ -64,7 +66,7 @@ def test_all_read_what_any_has_added_in_one_order() -> None:
     run(work)
 
 
-def test_a_batch_whose_answer_was_lost_is_added_once() -> None:
+def test_a_batch_with_a_lost_answer_is_added_once() -> None:
     async def work() -> None:
         lost = 0
 
@@ -87,7 +89,7 @@ def test_a_batch_whose_answer_was_lost_is_added_once() -> None:
 
 
 @pytest.mark.parametrize(("count", "bytes", "kept"), [(2, 10_000, ["3", "4"]), (100, 35, ["2", "3", "4"]), (9, 5, [])])
-def test_the_oldest_go_first(count: int, bytes: int, kept: list[str]) -> None:
+def test_the_oldest_items_are_dropped_first(count: int, bytes: int, kept: list[str]) -> None:
     async def work() -> None:
         async with opened(fresh()) as store:
             stream = store.stream("log", count, bytes)
@@ -100,7 +102,7 @@ def test_the_oldest_go_first(count: int, bytes: int, kept: list[str]) -> None:
     run(work)
 
 
-def test_what_is_removed_is_gone_for_all_and_numbers_go_on() -> None:
+def test_removed_items_are_gone_for_all_and_the_numbers_continue() -> None:
     async def work() -> None:
         async with opened(fresh()) as store:
             stream = store.stream("log", 4, 10_000)
@@ -119,7 +121,7 @@ def test_what_is_removed_is_gone_for_all_and_numbers_go_on() -> None:
     run(work)
 
 
-def test_a_stream_that_was_lost_begins_anew() -> None:
+def test_a_lost_stream_starts_again() -> None:
     async def work() -> None:
         with a_redis() as server:
             async with opened(server.url) as store:
@@ -136,7 +138,7 @@ def test_a_stream_that_was_lost_begins_anew() -> None:
     run(work)
 
 
-def test_a_reset_of_the_state_leaves_it() -> None:
+def test_a_reset_of_the_state_keeps_the_stream() -> None:
     async def work() -> None:
         async with opened(fresh()) as store:
             stream = store.stream("log", 4, 10_000)
@@ -149,7 +151,7 @@ def test_a_reset_of_the_state_leaves_it() -> None:
 
 
 @pytest.mark.parametrize("id", ["*", "1-5", "18446744073709551615-7"])
-def test_items_of_somebody_else_are_skipped_and_hold_nothing_up(id: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_foreign_items_are_skipped(id: str, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
         url = fresh()
         key = f"xs2a-sandbox:{url.partition('=')[2]}:log"

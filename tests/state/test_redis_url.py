@@ -1,4 +1,4 @@
-"""Where a Redis is."""
+"""The URL of a Redis."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from xs2a_sandbox.state.redis_url import RedisUrl, is_in_redis
         ("redis://h?prefix=team-a", "redis://h:6379/0", "redis://h:6379/0?prefix=team-a"),
     ],
 )
-def test_what_is_asked_and_what_is_shown(written: str, url: str, text: str) -> None:
+def test_a_url_is_read_and_shown_without_its_password(written: str, url: str, text: str) -> None:
     read = RedisUrl.read(written)
 
     assert (read.url, read.text) == (url, text)
@@ -27,17 +27,17 @@ def test_what_is_asked_and_what_is_shown(written: str, url: str, text: str) -> N
     "redis: redis:// http://h redis://h/x redis://h:0 redis://h:99999 redis://h?x=1 redis://h?prefix= redis://h#x"
     " redis://h?prefix=a:b redis://h?prefix redis://h/1/2".split(),
 )
-def test_what_is_none(written: str) -> None:
+def test_an_invalid_url_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         RedisUrl.read(written)
 
 
-def test_the_options() -> None:
+def test_the_options_are_read() -> None:
     read = RedisUrl.read("rediss://h?prefix=a&ca=/ca.pem&cert=/c.pem&key=/k.pem")
 
     assert (read.prefix, read.ca, read.cert, read.key) == ("a", "/ca.pem", "/c.pem", "/k.pem")
 
 
-def test_which_states_are_there() -> None:
+def test_states_in_redis_are_recognised() -> None:
     assert is_in_redis("redis://h")
     assert not any(map(is_in_redis, ("memory:", "sqlite:redis.db")))

@@ -1,4 +1,4 @@
-"""Whose request it is, and what time it is there."""
+"""The session of a request, and its time."""
 
 from datetime import date
 from typing import Any
@@ -22,7 +22,7 @@ def client() -> Client:
 
 
 def set_time(client: Client, name: str, **time: Any) -> None:
-    """As the admin API will."""
+    """Set the time as the control interface does."""
     transaction = Transaction(client.engine.store, name, lambda _: {})
     kept = transaction.get_own(*session._TIME) or {}
     transaction.put(*session._TIME, {**kept, **time})
@@ -49,14 +49,16 @@ def days(number: int) -> dict[str, int]:
         (("s",), None, None, DEFAULT, ("s",)),
     ],
 )
-def test_name(target: tuple[str, ...], header: str | None, user: str | None, name: str, rest: tuple[str, ...]) -> None:
+def test_the_name_is_read_from_the_path(
+    target: tuple[str, ...], header: str | None, user: str | None, name: str, rest: tuple[str, ...]
+) -> None:
     headers = Headers([("x-sandbox-SESSION", header)] if header else [])
 
     assert session_name(Request("GET", "/", headers, user=user), target) == (name, rest)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 65, "a/b", "a\n", "a\x00", "{{x}}"])
-def test_a_name_that_is_none(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(BankError) as error:
         session_name(Request("GET", "/"), ("s", name, "v1"))
 
@@ -80,7 +82,7 @@ def test_the_default_session_counts_from_the_start_of_the_process() -> None:
     assert transaction.get_own(*session._TIME) is None
 
 
-def test_others_count_from_the_day_they_first_look() -> None:
+def test_other_sessions_count_from_the_day_of_their_first_request() -> None:
     _, anchor, transaction = time_of("ci")
 
     assert anchor == Clock().today()
@@ -95,7 +97,7 @@ def test_that_day_is_kept_when_the_clock_moves() -> None:
     assert transaction.get_own(*session._TIME) == {"anchor": "2020-02-29", **days(3)}
 
 
-def test_the_clock_of_a_new_session_may_be_moved_before_it_looks() -> None:
+def test_the_clock_of_a_new_session_can_be_moved_before_its_first_request() -> None:
     _, anchor, transaction = time_of("ci", **days(400))
 
     assert anchor == Clock().today()
@@ -119,14 +121,14 @@ def test_a_frozen_clock_shows_the_banks_time(frozen: str, local: str) -> None:
     assert clock.now() == clock.now()
 
 
-# -- what it does to the bank
+# -- the effect on the bank
 
 
 def status(client: Client, consent_id: str) -> str:
     return client.get(f"/v1/consents/{consent_id}/status").json()["consentStatus"]
 
 
-def test_today_is_the_sessions(client: Client) -> None:
+def test_today_is_the_day_of_the_sessions_clock(client: Client) -> None:
     set_time(client, "ahead", **days(10))
     ahead = client.named("ahead")
 

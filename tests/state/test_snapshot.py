@@ -1,4 +1,4 @@
-"""What one request sees of a store that has to be waited for."""
+"""The view that a request has of a store with asynchronous access."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -14,20 +14,24 @@ from xs2a_sandbox.state.stream import Stream
 
 
 class Far(RemoteStore):
-    """Memory that is waited for; `meanwhile` happens before each time it is asked."""
+    """A memory store with asynchronous access; `meanwhile` runs before each access."""
 
     def __init__(self, meanwhile: Callable[[int], None] = lambda asked: None) -> None:
         super().__init__()
         self.near = MemoryStore()
         self.meanwhile = meanwhile
-        self.fetched = self.committed = 0
+        self.fetched = self.committed = self.waited = 0
+        self._fetching = 0
 
     async def fetch(
         self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
     ) -> Contents:
         self.fetched += 1
+        self.waited += not self._fetching
         self.meanwhile(self.fetched)
+        self._fetching += 1
         await asyncio.sleep(0)
+        self._fetching -= 1
         now = {key: self.near.read(session, *key) for key in documents}
         all_now = {name: self.near.list(session, name) for name in lists}
         return Contents(
@@ -72,7 +76,7 @@ def put(store: MemoryStore, id: str, number: int) -> None:
     assert store.commit("s", {}, {}, {("things", id): {"n": number}})
 
 
-def test_work_that_reads_is_waited_for() -> None:
+def test_work_waits_for_its_reads() -> None:
     far = Far()
     put(far.near, "a", 1)
     put(far.near, "b", 2)
@@ -85,8 +89,8 @@ def test_work_that_reads_is_waited_for() -> None:
     assert (far.fetched, far.committed) == (3, 0)
 
 
-def test_all_that_work_sees_is_of_one_moment() -> None:
-    """What was read first has changed when the second is read: the work begins anew."""
+def test_work_sees_a_consistent_snapshot() -> None:
+    """The first document changes before the second is read, so the work starts again."""
     far = Far(lambda asked: [put(far.near, id, 9) for id in "ab"] and None if asked == 2 else None)
     put(far.near, "a", 1)
     put(far.near, "b", 1)
@@ -98,7 +102,7 @@ def test_all_that_work_sees_is_of_one_moment() -> None:
     assert asyncio.run(run_transaction(far, work)) == [{"n": 9}, {"n": 9}]
 
 
-def test_a_list_that_grows_meanwhile_is_seen_whole() -> None:
+def test_a_list_that_grows_during_the_work_is_read_completely() -> None:
     far = Far(lambda asked: put(far.near, "b", 2) if asked == 2 else None)
     put(far.near, "a", 1)
 
@@ -110,7 +114,7 @@ def test_a_list_that_grows_meanwhile_is_seen_whole() -> None:
 
 
 @pytest.mark.parametrize("others", [0, 1, 3])
-def test_others_are_not_overwritten(others: int) -> None:
+def test_other_writes_are_not_overwritten(others: int) -> None:
     left = others
 
     class Contended(Far):
@@ -133,7 +137,7 @@ def test_others_are_not_overwritten(others: int) -> None:
     assert far.near.read("s", "things", "a")[1] == {"n": 100 * others + 1}
 
 
-def test_after_eight_it_is_given_up() -> None:
+def test_the_work_gives_up_after_eight_attempts() -> None:
     class Refusing(Far):
         async def commit(self, *arguments: object) -> bool:  # type: ignore[override]
             self.committed += 1
@@ -146,12 +150,12 @@ def test_after_eight_it_is_given_up() -> None:
         state.put("things", "a", {})
         commit(state)
 
-    with pytest.raises(StoreUnavailable, match="others changed it each of 8 times"):
+    with pytest.raises(StoreUnavailable, match="other processes changed it at each of 8 attempts"):
         asyncio.run(run_transaction(far, work))
     assert far.committed == TRIES
 
 
-def test_what_was_kept_before_an_error_is_sent() -> None:
+def test_documents_committed_before_an_error_are_sent() -> None:
     far = Far()
 
     def work(documents: Documents) -> None:
@@ -184,8 +188,8 @@ def test_two_commits_of_one_request_are_sent_as_one() -> None:
     assert far.committed == 1
 
 
-def test_what_is_written_unread_does_not_undo_what_is_there() -> None:
-    """It is taken to be new, and read where it is not."""
+def test_writing_an_unread_document_does_not_undo_other_writes() -> None:
+    """The document is assumed to be new, and read if it is not."""
     far = Far()
     put(far.near, "a", 1)
     tried = []
@@ -201,7 +205,7 @@ def test_what_is_written_unread_does_not_undo_what_is_there() -> None:
     assert (len(tried), far.committed) == (2, 2)
 
 
-def test_resets_counts_and_sessions() -> None:
+def test_resets_counts_and_sessions_are_passed_on() -> None:
     far = Far()
     put(far.near, "a", 1)
 
@@ -214,7 +218,7 @@ def test_resets_counts_and_sessions() -> None:
     assert far.near.sessions() == {}
 
 
-def test_what_such_requests_read_is_fetched_at_once() -> None:
+def test_documents_that_similar_requests_read_are_fetched_at_once() -> None:
     far = Far()
 
     def work(id: str, documents: Documents) -> None:
@@ -223,13 +227,14 @@ def test_what_such_requests_read_is_fetched_at_once() -> None:
         state.get("_session", "time")
         state.get("others", "always")
         state.all("lists")
+        state.shared()
 
     def ask(id: str) -> int:
-        before = far.fetched
+        before = far.waited
         asyncio.run(run_transaction(far, lambda documents: work(id, documents), RequestKind("s", "kind", (id,))))
-        return far.fetched - before
+        return far.waited - before
 
-    assert ask("1") == 4
+    assert ask("1") == 5
     assert ask("2") <= 3
     assert ask("3") == 1
     assert ask("4") == 1
@@ -249,7 +254,7 @@ def test_an_error_while_waiting_reaches_the_work() -> None:
     assert asyncio.run(run_waiting(work)) == "gone"
 
 
-def test_work_that_is_cancelled_ends() -> None:
+def test_cancelled_work_ends() -> None:
     ended: list[str] = []
 
     async def long() -> None:
@@ -272,8 +277,8 @@ def test_work_that_is_cancelled_ends() -> None:
     assert ended == ["ended"]
 
 
-def test_nobody_waits_where_no_loop_is() -> None:
+def test_waiting_without_a_loop_is_an_error() -> None:
     async def nothing() -> None: ...
 
-    with pytest.raises(RuntimeError, match="nobody waits here"):
+    with pytest.raises(RuntimeError, match="nothing waits here"):
         wait(nothing())

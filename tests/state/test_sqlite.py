@@ -1,4 +1,4 @@
-"""The file that state is kept in, and what becomes of requests while it cannot be used."""
+"""State in a file, and requests while the file is unavailable."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ def store(file: Path) -> Iterator[SqliteStore]:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Another process is writing."""
+    """Lock the file as another writing process."""
     code = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
         "c.execute('begin immediate'); print('locked', flush=True); sys.stdin.read()"
@@ -57,7 +57,7 @@ def locked(file: Path) -> Iterator[None]:
 # -- the file
 
 
-def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     file = tmp_path / "new" / "state.db"
     before = os.umask(0)
     try:
@@ -73,12 +73,12 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     assert directory == 0o700
 
 
-def test_it_is_a_write_ahead_log(store: SqliteStore, file: Path) -> None:
+def test_the_file_uses_a_write_ahead_log(store: SqliteStore, file: Path) -> None:
     with closing(sqlite3.connect(file)) as other:
         assert other.execute("pragma journal_mode").fetchone() == ("wal",)
 
 
-def test_it_is_there_again(file: Path) -> None:
+def test_documents_are_kept_after_a_restart(file: Path) -> None:
     with closing(SqliteStore(file)) as store:
         store.commit("a", {}, {}, {KEY: {"n": 1}})
         version = store.read("a", *KEY)[0]
@@ -88,7 +88,7 @@ def test_it_is_there_again(file: Path) -> None:
         assert store.read("a", *KEY)[0] > version
 
 
-def test_versions_go_on_after_a_reset_and_a_new_start(file: Path) -> None:
+def test_versions_continue_after_a_reset_and_a_restart(file: Path) -> None:
     with closing(SqliteStore(file)) as store:
         store.commit("a", {}, {}, {KEY: {"n": 1}})
         version = store.read("a", *KEY)[0]
@@ -98,7 +98,7 @@ def test_versions_go_on_after_a_reset_and_a_new_start(file: Path) -> None:
         assert store.read("a", *KEY)[0] > version
 
 
-def test_two_processes_see_each_other(file: Path, store: SqliteStore) -> None:
+def test_two_processes_see_each_others_writes(file: Path, store: SqliteStore) -> None:
     with closing(SqliteStore(file)) as other:
         other.commit("a", {}, {}, {KEY: {"n": 1}})
 
@@ -111,7 +111,7 @@ def is_explained(mistake: pytest.ExceptionInfo[UserMistake], file: Path) -> bool
     return str(file) in text and "--state memory:" in text and "\n" not in text
 
 
-def test_a_file_that_is_no_database(file: Path) -> None:
+def test_a_file_other_than_a_database_is_a_mistake(file: Path) -> None:
     file.write_text("Dear diary, " * 1000)
 
     with pytest.raises(UserMistake) as mistake:
@@ -121,7 +121,7 @@ def test_a_file_that_is_no_database(file: Path) -> None:
     assert file.read_text() == "Dear diary, " * 1000
 
 
-def test_a_database_of_somebody_else(file: Path) -> None:
+def test_a_database_of_another_application_is_a_mistake(file: Path) -> None:
     with closing(sqlite3.connect(file)) as other:
         other.execute("create table documents (title text)")
 
@@ -132,7 +132,7 @@ def test_a_database_of_somebody_else(file: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["is a directory", "has a file for a directory"])
-def test_a_place_where_no_file_can_be(file: Path, place: str) -> None:
+def test_a_path_where_no_file_is_possible_is_a_mistake(file: Path, place: str) -> None:
     if place == "is a directory":
         file.mkdir()
     else:
@@ -146,7 +146,7 @@ def test_a_place_where_no_file_can_be(file: Path, place: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_is_read_only(file: Path) -> None:
+def test_a_read_only_directory_is_a_mistake(file: Path) -> None:
     file.parent.chmod(0o500)
     try:
         with pytest.raises(UserMistake) as mistake:
@@ -158,13 +158,13 @@ def test_a_directory_that_is_read_only(file: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", ["create table books (title text)", "pragma application_id = 7"])
-def test_another_program_s_database_is_left_as_it_is(file: Path, statement: str) -> None:
+def test_the_database_of_another_program_is_not_changed(file: Path, statement: str) -> None:
     with closing(sqlite3.connect(file)) as other:
         other.execute("create table documents (title text)")
         other.execute(statement)
     before = file.read_bytes()
 
-    with pytest.raises(UserMistake, match="is another program's database") as mistake:
+    with pytest.raises(UserMistake, match="is the database of another program") as mistake:
         SqliteStore(file)
 
     assert is_explained(mistake, file)
@@ -172,14 +172,14 @@ def test_another_program_s_database_is_left_as_it_is(file: Path, statement: str)
 
 
 @pytest.mark.parametrize(("format", "age"), [(2, "an older"), (4, "a newer")])
-def test_a_file_of_another_sandbox_is_left_as_it_is(file: Path, format: int, age: str) -> None:
+def test_a_file_of_another_version_is_not_changed(file: Path, format: int, age: str) -> None:
     SqliteStore(file).close()
     with closing(sqlite3.connect(file)) as other:
         other.execute(f"pragma user_version = {format}")
     before = file.read_bytes()
 
     with pytest.raises(
-        UserMistake, match=f"has the format {format} of {age} xs2a-sandbox, and this one knows 3"
+        UserMistake, match=f"has the format {format} of {age} version of xs2a-sandbox, but this version needs 3"
     ) as mistake:
         SqliteStore(file)
 
@@ -187,7 +187,7 @@ def test_a_file_of_another_sandbox_is_left_as_it_is(file: Path, format: int, age
     assert file.read_bytes() == before
 
 
-def test_a_file_says_whose_it_is(file: Path) -> None:
+def test_a_file_identifies_its_application_and_format(file: Path) -> None:
     SqliteStore(file).close()
 
     with closing(sqlite3.connect(file)) as opened:
@@ -195,11 +195,11 @@ def test_a_file_says_whose_it_is(file: Path) -> None:
         assert opened.execute("pragma user_version").fetchone() == (3,)
 
 
-# -- while it cannot be used
+# -- unavailable files
 
 
 @pytest.mark.parametrize("name", ["state.db", "state.db-wal"])
-def test_into_a_file_that_was_deleted_nothing_is_acknowledged(store: SqliteStore, file: Path, name: str) -> None:
+def test_no_write_to_a_deleted_file_is_acknowledged(store: SqliteStore, file: Path, name: str) -> None:
     client = Client(an_engine(store))
     assert create(client).status == 200
     kept, gone = file.with_name(name), file.with_name("elsewhere")
@@ -208,26 +208,26 @@ def test_into_a_file_that_was_deleted_nothing_is_acknowledged(store: SqliteStore
     refused = create(client)
 
     assert is_unavailable(refused)
-    assert not_ready(client).startswith(f"the state file {name} was deleted while the sandbox runs")
+    assert not_ready(client).startswith(f"the state file {name} was deleted while the sandbox is running")
     with pytest.raises(StoreUnavailable, match="was deleted"):
         store.reset()
-    # What is there can still be read.
+    # Existing documents can still be read.
     assert client.get(f"/v1/consents/{facts.consent()}/status").status == 200
     gone.rename(kept)
     assert create(client).status == 200
     assert client.get("/_sandbox/ready").status == 200
 
 
-def test_into_a_file_that_is_another_now_nothing_is_acknowledged(store: SqliteStore, file: Path) -> None:
+def test_no_write_to_a_replaced_file_is_acknowledged(store: SqliteStore, file: Path) -> None:
     client = Client(an_engine(store))
     file.rename(file.with_name("elsewhere"))
     SqliteStore(file).close()
 
     assert is_unavailable(create(client))
-    assert "was replaced while the sandbox runs" in not_ready(client)
+    assert "was replaced while the sandbox is running" in not_ready(client)
 
 
-def test_a_file_named_from_the_working_directory_is_found_again(
+def test_a_relative_path_stays_valid_when_the_working_directory_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -237,25 +237,25 @@ def test_a_file_named_from_the_working_directory_is_found_again(
         store.check()
 
 
-def test_what_was_acknowledged_is_there_after_others_have_closed_it(store: SqliteStore, file: Path) -> None:
-    """Another process that ends takes nothing away that this one has open."""
+def test_acknowledged_writes_remain_when_another_process_closes_the_file(store: SqliteStore, file: Path) -> None:
+    """Another process that ends does not affect this process."""
     with closing(SqliteStore(file)) as other:
         other.commit("a", {}, {}, {KEY: {"n": 1}})
     store.check()
     assert store.commit("a", {}, {}, {("payments", "p2"): {"n": 2}})
 
 
-def test_a_disk_that_is_full(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_unavailable(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:
         f_bavail, f_frsize = 3, 4096
 
     monkeypatch.setattr(os, "statvfs", lambda place: Full)
 
-    assert not_ready(Client(an_engine(store))) == "the disk is full: 12288 bytes are free, and 1048576 are needed"
+    assert not_ready(Client(an_engine(store))) == "the disk is full: 12288 bytes are free, but 1048576 are needed"
 
 
-def test_a_limit_on_the_size_of_files(file: Path) -> None:
-    """A real one: the process may write no more."""
+def test_a_limit_on_the_size_of_files_is_unavailable(file: Path) -> None:
+    """Uses a real limit: the process can write no more."""
     code = """
 import resource, signal, sys
 from pathlib import Path
@@ -280,8 +280,8 @@ print(max(client.get("/_sandbox/ready").status for _ in range(20)))
     assert done.stdout.split() == ["200", "503"], done.stderr
 
 
-def test_why_is_said_once(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
-    """However often it was tried."""
+def test_the_reason_is_logged_once(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
+    """Regardless of the number of attempts."""
     client = Client(an_engine(store))
     store.close()
 
@@ -292,7 +292,7 @@ def test_why_is_said_once(store: SqliteStore, caplog: pytest.LogCaptureFixture) 
     assert (exchange.reason or "").endswith(": Cannot operate on a closed database.")
 
 
-def test_another_process_that_writes(store: SqliteStore, file: Path) -> None:
+def test_a_write_fails_while_another_process_writes(store: SqliteStore, file: Path) -> None:
     store.commit("a", {}, {}, {KEY: {"n": 1}})
 
     with locked(file):
@@ -306,7 +306,7 @@ def test_another_process_that_writes(store: SqliteStore, file: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["read", "list", "commit", "counts"])
-def test_a_store_that_is_broken_says_so(store: SqliteStore, method: str) -> None:
+def test_a_closed_store_is_unavailable(store: SqliteStore, method: str) -> None:
     store.close()
     arguments = {"read": ("a", *KEY), "list": ("a", "payments"), "commit": ("a", {}, {}, {KEY: {}})}
 
@@ -327,7 +327,9 @@ def is_unavailable(answer: Answer) -> bool:
     )
 
 
-def test_requests_while_another_process_writes(store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_fail_while_another_process_writes(
+    store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sqlite, "_PATIENCE", 0.1)
     client = Client(an_engine(store))
 
@@ -338,8 +340,8 @@ def test_requests_while_another_process_writes(store: SqliteStore, file: Path, m
     assert create(client).status == 200
 
 
-def test_nothing_waits_inside_the_store(store: SqliteStore, file: Path) -> None:
-    """Everybody else would wait with it: the engine waits, and answers others meanwhile."""
+def test_the_store_never_blocks(store: SqliteStore, file: Path) -> None:
+    """It would block all other requests. Instead, the engine waits, and answers other requests in the meantime."""
     with locked(file):
         before = monotonic()
         for _ in range(20):
@@ -348,10 +350,10 @@ def test_nothing_waits_inside_the_store(store: SqliteStore, file: Path) -> None:
         assert monotonic() - before < 0.5
 
 
-def test_health_is_answered_before_the_file_is_let_go(
+def test_health_is_answered_while_a_write_waits(
     store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long another process holds it: the request that has to write waits outside of the store."""
+    """For as long as another process holds the lock: the writing request waits outside of the store."""
     monkeypatch.setattr(sqlite, "_PATIENCE", 3600.0)
     client, tried, commit = Client(an_engine(store)), asyncio.Event(), store.commit_together
 
@@ -371,11 +373,11 @@ def test_health_is_answered_before_the_file_is_let_go(
 
     with locked(file):
         assert asyncio.run(both()).status == 200
-    # SQLite itself would stop everybody.
+    # SQLite itself would block everything.
     assert store._connection.execute("pragma busy_timeout").fetchone() == (0,)
 
 
-def test_a_write_at_a_closed_connection_is_unavailable_not_busy(store: SqliteStore) -> None:
+def test_a_write_to_a_closed_connection_is_unavailable_not_busy(store: SqliteStore) -> None:
     store._connection.close()
     store._files = []
     with pytest.raises(StoreUnavailable, match="closed database") as caught:
@@ -383,8 +385,8 @@ def test_a_write_at_a_closed_connection_is_unavailable_not_busy(store: SqliteSto
     assert type(caught.value) is StoreUnavailable
 
 
-def test_who_writes_all_the_time_leaves_nobody_without_a_turn(store: SqliteStore, file: Path) -> None:
-    """Another loop holds the file but for moments: a write that is only tried now and then would miss them all."""
+def test_a_process_that_writes_all_the_time_leaves_turns_for_others(store: SqliteStore, file: Path) -> None:
+    """Another loop releases the lock only for moments, which occasional attempts would all miss."""
     ends = threading.Event()
 
     def write_always() -> None:
@@ -405,7 +407,7 @@ def test_who_writes_all_the_time_leaves_nobody_without_a_turn(store: SqliteStore
         busy.join()
 
 
-def test_whose_turn_it_is_writes_before_others_can(store: SqliteStore, file: Path) -> None:
+def test_a_turn_allows_writing_before_others(store: SqliteStore, file: Path) -> None:
     async def main() -> bool:
         await store.turn()
         with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as other:
@@ -421,7 +423,7 @@ def test_whose_turn_it_is_writes_before_others_can(store: SqliteStore, file: Pat
     assert store.read("a", *KEY)[1] == {"n": 1}
 
 
-def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: Path) -> None:
+def test_a_request_waits_shortly_for_another_process(store: SqliteStore, file: Path) -> None:
     client = Client(an_engine(store))
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     other.execute("begin immediate")
@@ -443,7 +445,7 @@ def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: 
     other.close()
 
 
-def test_a_full_disk(store: SqliteStore) -> None:
+def test_a_request_on_a_full_disk_fails(store: SqliteStore) -> None:
     client = Client(an_engine(store))
     made = create(client).json()["consentId"]
     (pages,) = store._connection.execute("pragma page_count").fetchone()
@@ -466,7 +468,7 @@ def sent_together(client: Client, count: int) -> list[Answer]:
     return asyncio.run(all_of_them())
 
 
-def test_what_waits_together_is_written_together(store: SqliteStore, file: Path) -> None:
+def test_writes_that_wait_together_are_committed_together(store: SqliteStore, file: Path) -> None:
     client, statements = Client(an_engine(store)), list[str]()
     create(client)
     store._connection.set_trace_callback(statements.append)
@@ -483,16 +485,16 @@ def test_what_waits_together_is_written_together(store: SqliteStore, file: Path)
     assert {answer.json()["consentId"] for answer in answers} <= kept.keys()
 
 
-def test_what_cannot_be_written_together_is_acknowledged_to_nobody(
+def test_if_a_joint_commit_fails_none_of_its_writes_is_acknowledged(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempts, "_SECONDS", 0.0)
     client = Client(an_engine(store))
     made = create(client).json()["consentId"]
     before = store.counts("default")
-    store._connection.execute("pragma max_page_count = 1")  # as many as there are
+    store._connection.execute("pragma max_page_count = 1")  # as many as there are now
 
-    # Some of a round may still have found room in the pages that there are.
+    # Some writes of a round may still fit into existing pages.
     answers = [answer for _ in range(30) for answer in sent_together(client, 5)]
     refused = [answer for answer in answers if answer.status != 200]
     assert refused
@@ -505,8 +507,8 @@ def test_what_cannot_be_written_together_is_acknowledged_to_nobody(
     assert client.get(f"/v1/consents/{made}/status").status == 200
 
 
-def test_a_round_that_was_never_ended_holds_nobody_up(store: SqliteStore) -> None:
-    """As where a loop is closed in the middle of it."""
+def test_an_abandoned_round_blocks_nobody(store: SqliteStore) -> None:
+    """As if a loop was closed during the round."""
     client = Client(an_engine(store))
 
     async def given_up() -> None:
@@ -525,7 +527,7 @@ def test_a_round_that_was_never_ended_holds_nobody_up(store: SqliteStore) -> Non
     assert sent_together(client, 2)[1].status == 200
 
 
-def test_a_file_that_cannot_be_written(store: SqliteStore) -> None:
+def test_a_read_only_file_is_unavailable(store: SqliteStore) -> None:
     client = Client(an_engine(store))
     made = create(client).json()["consentId"]
     store._connection.execute("pragma query_only = on")
@@ -538,8 +540,8 @@ def test_a_file_that_cannot_be_written(store: SqliteStore) -> None:
     assert client.delete(f"/v1/consents/{made}").status == 204
 
 
-def test_a_file_that_may_not_grow(file: Path) -> None:
-    """As on a full disk: the kernel refuses to write, in a process whose files may not grow."""
+def test_a_file_that_cannot_grow_is_unavailable(file: Path) -> None:
+    """As with a full disk: the kernel refuses to write, in a process with a limited file size."""
     code = """
 import resource, signal, sys
 from pathlib import Path
@@ -573,7 +575,7 @@ print(kept + 1)
 
 
 def not_ready(client: Client) -> str:
-    """Why."""
+    """Return the reason why the sandbox is not ready."""
     answer = client.get("/_sandbox/ready")
     assert answer.status == 503
     body = answer.json()
@@ -581,7 +583,7 @@ def not_ready(client: Client) -> str:
     return str(body["message"])
 
 
-def test_ready_says_whether_it_can_be_used(store: SqliteStore) -> None:
+def test_ready_reports_whether_the_store_can_be_used(store: SqliteStore) -> None:
     client = Client(an_engine(store))
     assert client.get("/_sandbox/ready").status == 200
 
@@ -592,7 +594,7 @@ def test_ready_says_whether_it_can_be_used(store: SqliteStore) -> None:
     assert is_unavailable(client.get(f"/v1/consents/{facts.consent()}/status"))
 
 
-def test_documents_are_listed_in_the_order_in_which_they_were_made(store: SqliteStore) -> None:
+def test_documents_are_listed_in_the_order_of_their_creation(store: SqliteStore) -> None:
     for id in ("b", "c", "a"):
         store.commit("s", {}, {}, {("things", id): {"id": id}})
     store.commit("s", {}, {}, {("things", "c"): {"id": "c", "again": True}, ("things", "0"): {}})
@@ -611,7 +613,7 @@ def test_a_damaged_document_is_skipped_and_named_in_the_log(tmp_path: Path, capl
     store.close()
 
 
-def test_it_writes_again_once_a_full_disk_has_room(tmp_path: Path) -> None:
+def test_writing_works_again_when_a_full_disk_has_space(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 4096) as disk:
         store = SqliteStore(disk / "state.db")
         try:

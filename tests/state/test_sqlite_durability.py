@@ -1,4 +1,4 @@
-"""What was acknowledged is there after `kill -9`. XS2A_TEST_KILLS says how many times it is tried."""
+"""Acknowledged writes survive `kill -9`. XS2A_TEST_KILLS sets the number of attempts."""
 
 import http.client
 import json
@@ -25,11 +25,11 @@ CLIENTS = 3
 PATIENCE = 30.0
 
 GONE = "gone"
-"""What a deleted consent is read as."""
+"""The value for a deleted consent."""
 
 
 class Ledger:
-    """What the clients have been told, as the states that each resource may be in: two while a request is under way."""
+    """The acknowledged writes, as the states that each resource may have: two while a request is running."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Connection:
 
 @contextmanager
 def sandbox(state: Path, confdir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process of its own and its base URL; killed at the end if it still lives."""
+    """Yield a process and its base URL. It is killed at the end if it is still running."""
     command = [sys.executable, "-m", "xs2a_sandbox", "serve", "--port", "0", "--proxy-port", "0", "--tls-port", "off"]
     command += ["--state", f"sqlite:{state}", "--confdir", str(confdir), "--log-format", "json"]
     with (confdir / "errors.txt").open("a") as errors:
@@ -66,7 +66,7 @@ def sandbox(state: Path, confdir: Path) -> Iterator[tuple[subprocess.Popen[str],
         )
     assert process.stdout
     line = process.stdout.readline()
-    reader = threading.Thread(target=process.stdout.read)  # a full pipe would hold the process up
+    reader = threading.Thread(target=process.stdout.read)  # a full pipe would block the process
     reader.start()
     try:
         assert line, (confdir / "errors.txt").read_text()
@@ -79,7 +79,7 @@ def sandbox(state: Path, confdir: Path) -> Iterator[tuple[subprocess.Popen[str],
 
 
 def work(url: str, ledger: Ledger, chance: random.Random) -> None:
-    """Creates, cancels and deletes until the sandbox is gone."""
+    """Create, cancel and delete until the sandbox is gone."""
     connection = Connection(url)
     with suppress(OSError, http.client.HTTPException):
         while True:
@@ -116,7 +116,7 @@ def load_and_kill(process: subprocess.Popen[str], url: str, ledger: Ledger, chan
     assert ledger.first.wait(PATIENCE)
     with suppress(subprocess.TimeoutExpired):
         process.wait(chance.uniform(0.0, 0.3))
-    assert process.poll() is None, "the sandbox ended by itself"
+    assert process.poll() is None, "the sandbox stopped by itself"
     process.send_signal(signal.SIGKILL)
     for one in clients:
         one.join(PATIENCE)
@@ -134,7 +134,7 @@ def seen(connection: Connection, path: str) -> str:
 
 
 @pytest.mark.slow
-def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     chance = random.Random()
     ledger = Ledger()

@@ -1,4 +1,4 @@
-"""What a process remembers of its SQLite file: as the file has it, whoever writes."""
+"""What a process remembers of its SQLite file always matches the file, whichever process writes."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -22,18 +22,18 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def other(tmp_path: Path, store: SqliteStore) -> Iterator[SqliteStore]:
-    """Another process' store in the same file."""
+    """Return the store of another process in the same file."""
     with closing(SqliteStore(tmp_path / "state.db")) as other:
         yield other
 
 
 def put(store: SqliteStore, document: Document | None, id: str = "c1") -> None:
-    """Writes it whatever is there."""
+    """Write regardless of the current content."""
     assert store.commit("s", {}, {}, {("consents", id): document})
 
 
 def commit(view: SqliteView, store: SqliteStore, reads: Mapping[Key, int], status: str) -> bool:
-    """Commits as a loop does, and waits until it is in the file."""
+    """Commit as a loop does, and wait until it is in the file."""
 
     async def work() -> bool:
         committed = view.commit("s", reads, {}, {KEY: {"status": status}})
@@ -44,7 +44,7 @@ def commit(view: SqliteView, store: SqliteStore, reads: Mapping[Key, int], statu
     return asyncio.run(work())
 
 
-def test_what_another_process_writes_is_read(store: SqliteStore, other: SqliteStore) -> None:
+def test_writes_of_another_process_are_read(store: SqliteStore, other: SqliteStore) -> None:
     for status in ("received", "valid", "expired"):
         put(other, {"status": status})
         view = store.view()
@@ -54,7 +54,7 @@ def test_what_another_process_writes_is_read(store: SqliteStore, other: SqliteSt
     assert store.view().read("s", *KEY)[1] is None
 
 
-def test_nothing_is_asked_twice_while_nobody_writes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_are_not_read_again_without_a_write(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, {"status": "valid"})
     view = store.view()
     first = view.read("s", *KEY), view.list("s", "consents"), view.read("s", "consents", "c2")
@@ -74,7 +74,7 @@ def test_own_writes_are_remembered(store: SqliteStore) -> None:
     assert store.view().list("s", "consents")[1] == {"c1": {"status": "valid"}}
 
 
-def test_a_version_that_is_gone_commits_nothing(store: SqliteStore, other: SqliteStore) -> None:
+def test_an_outdated_version_commits_nothing(store: SqliteStore, other: SqliteStore) -> None:
     put(store, {"status": "received"})
     version, _ = store.view().read("s", *KEY)
     put(other, {"status": "valid"})
@@ -84,7 +84,7 @@ def test_a_version_that_is_gone_commits_nothing(store: SqliteStore, other: Sqlit
     assert store.view().read("s", *KEY)[1] == {"status": "valid"}
 
 
-def test_more_than_it_remembers(store: SqliteStore) -> None:
+def test_more_documents_than_are_remembered_can_be_read(store: SqliteStore) -> None:
     for number in range(1100):
         put(store, {"number": number}, f"c{number}")
     view = store.view()
@@ -96,7 +96,7 @@ def test_more_than_it_remembers(store: SqliteStore) -> None:
     assert store.view().list("s", "consents")[1]["c7"] == {"number": -1}
 
 
-def test_reset_forgets(store: SqliteStore) -> None:
+def test_a_reset_clears_the_remembered_documents(store: SqliteStore) -> None:
     put(store, {"status": "valid"})
     view = store.view()
     assert view.read("s", *KEY)[1]

@@ -1,4 +1,4 @@
-"""The one contract of all stores, and what a transaction makes of it."""
+"""The contract of all stores, and of transactions."""
 
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def put(store: Store, document: Document | None, session: str = "a", key: tuple[str, str] = KEY) -> int:
-    """Writes over whatever is there; the version it has now."""
+    """Write regardless of the current content, and return the new version."""
     assert store.commit(session, {}, {}, {key: document})
     return store.read(session, *key)[0]
 
@@ -44,13 +44,13 @@ def put(store: Store, document: Document | None, session: str = "a", key: tuple[
 # -- documents
 
 
-def test_nothing_has_version_zero(store: Store) -> None:
+def test_a_missing_document_has_version_zero(store: Store) -> None:
     assert store.read("a", *KEY) == (0, None)
     assert store.list("a", "payments") == (0, {})
     assert store.counts() == {}
 
 
-def test_a_document_comes_back(store: Store) -> None:
+def test_a_document_is_read_back(store: Store) -> None:
     document = {"amount": "1.10", "rate": Decimal("1.10"), "n": 3, "none": None, "yes": True, "in": [{"ü": "\x00€"}]}
 
     version = put(store, document)
@@ -63,7 +63,7 @@ def test_a_document_comes_back(store: Store) -> None:
 
 
 @pytest.mark.parametrize("id", ["", "Ä", "a'b", "%", "\x00", "x" * 5000, "|", "P1", "p1 "])
-def test_ids_are_any_text(store: Store, id: str) -> None:
+def test_ids_can_be_any_text(store: Store, id: str) -> None:
     put(store, {"a": 1}, key=("payments", id))
 
     assert store.read("a", "payments", id)[1] == {"a": 1}
@@ -77,7 +77,7 @@ def test_every_write_has_a_new_version(store: Store) -> None:
     assert sorted(set(versions)) == versions
 
 
-def test_a_deletion_is_told_from_nothing(store: Store) -> None:
+def test_a_deleted_document_is_distinguished_from_a_missing_one(store: Store) -> None:
     version = put(store, None)
 
     assert version > 0
@@ -85,7 +85,7 @@ def test_a_deletion_is_told_from_nothing(store: Store) -> None:
     assert store.list("a", "payments")[1] == {"p1": None}
 
 
-def test_sessions_and_collections_are_apart(store: Store) -> None:
+def test_sessions_and_collections_are_separate(store: Store) -> None:
     put(store, {"whose": "a"})
 
     assert store.read("b", *KEY) == (0, None)
@@ -96,7 +96,7 @@ def test_sessions_and_collections_are_apart(store: Store) -> None:
 # -- commits
 
 
-def test_all_or_nothing(store: Store) -> None:
+def test_a_commit_writes_all_or_nothing(store: Store) -> None:
     put(store, {"n": 1})
 
     done = store.commit("a", {KEY: 0}, {}, {KEY: {"n": 2}, ("payments", "p2"): {"n": 2}})
@@ -106,7 +106,7 @@ def test_all_or_nothing(store: Store) -> None:
     assert store.read("a", "payments", "p2") == (0, None)
 
 
-def test_unchanged_reads_commit(store: Store) -> None:
+def test_a_commit_succeeds_if_its_reads_are_unchanged(store: Store) -> None:
     version = put(store, {"n": 1})
 
     assert store.commit("a", {KEY: version, ("payments", "p2"): 0}, {}, {KEY: {"n": 2}})
@@ -114,7 +114,7 @@ def test_unchanged_reads_commit(store: Store) -> None:
 
 
 @pytest.mark.parametrize("now", [{"n": 1}, None], ids=["written again with the same value", "deleted"])
-def test_changed_reads_do_not(store: Store, now: Document | None) -> None:
+def test_a_commit_fails_if_its_reads_have_changed(store: Store, now: Document | None) -> None:
     version = put(store, {"n": 1})
     put(store, now)
 
@@ -132,7 +132,7 @@ def test_a_list_changes_with_every_write_to_its_collection(store: Store) -> None
     assert store.read("a", *KEY)[1] == {"n": 3}
 
 
-def test_a_list_does_not_change_with_others(store: Store) -> None:
+def test_a_list_does_not_change_with_other_collections(store: Store) -> None:
     put(store, {"n": 1})
     version, _ = store.list("a", "payments")
     put(store, {}, session="b")
@@ -145,7 +145,7 @@ def test_a_list_does_not_change_with_others(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("whose", "left"), [("a", {"b"}), (None, set()), ("nobody", {"a", "b"})])
-def test_reset(store: Store, whose: str | None, left: set[str]) -> None:
+def test_a_reset_deletes_documents(store: Store, whose: str | None, left: set[str]) -> None:
     for session in ("a", "b"):
         put(store, {"n": 1}, session)
 
@@ -157,7 +157,7 @@ def test_reset(store: Store, whose: str | None, left: set[str]) -> None:
 
 
 @pytest.mark.parametrize("whose", ["a", None])
-def test_versions_do_not_come_again_after_a_reset(store: Store, whose: str | None) -> None:
+def test_versions_are_not_repeated_after_a_reset(store: Store, whose: str | None) -> None:
     version = put(store, {"n": 1})
     listed, _ = store.list("a", "payments")
 
@@ -169,7 +169,7 @@ def test_versions_do_not_come_again_after_a_reset(store: Store, whose: str | Non
     assert not store.commit("a", {KEY: version}, {}, {KEY: {"n": 2}})
 
 
-def test_counts_are_over_all_sessions(store: Store) -> None:
+def test_counts_include_all_sessions(store: Store) -> None:
     for session in ("a", "b"):
         put(store, {}, session)
     put(store, {}, key=("consents", "c"))
@@ -180,12 +180,12 @@ def test_counts_are_over_all_sessions(store: Store) -> None:
 # -- sessions
 
 
-def test_no_sessions(store: Store) -> None:
+def test_a_new_store_has_no_sessions(store: Store) -> None:
     assert store.sessions() == {}
     assert store.counts("a") == {}
 
 
-def test_sessions_with_their_counts(store: Store) -> None:
+def test_sessions_are_listed_with_their_counts(store: Store) -> None:
     for key in (KEY, ("payments", "p2"), ("consents", "c1")):
         put(store, {}, "b", key)
     put(store, {}, "a")
@@ -197,7 +197,7 @@ def test_sessions_with_their_counts(store: Store) -> None:
     assert store.counts("nobody") == {}
 
 
-def test_reading_makes_no_session(store: Store) -> None:
+def test_reading_creates_no_session(store: Store) -> None:
     store.read("a", *KEY)
     store.list("a", "payments")
     assert store.commit("a", {KEY: 0}, {"payments": 0}, {})
@@ -224,7 +224,7 @@ def begin(store: Store, session: str = "a") -> Transaction:
     return Transaction(store, session, lambda _: BASE)
 
 
-def test_state_lies_over_the_test_data(store: Store) -> None:
+def test_the_state_overrides_the_test_data(store: Store) -> None:
     one = begin(store)
     one.put("payments", "p1", {"from": "state"})
     one.put("payments", "p3", {"from": "state"})
@@ -238,7 +238,7 @@ def test_state_lies_over_the_test_data(store: Store) -> None:
     assert begin(store, "b").all("payments") == BASE["payments"]
 
 
-def test_collections(store: Store) -> None:
+def test_collections_include_state_and_test_data(store: Store) -> None:
     put(store, {}, key=("notes", "n1"))
     put(store, {}, "b", ("others", "o1"))
     one = begin(store)
@@ -260,7 +260,7 @@ def test_a_deletion_hides_the_test_data(store: Store) -> None:
     assert "p1" not in StateView(then)["payments"]
 
 
-def test_restoring(store: Store) -> None:
+def test_a_deleted_document_can_be_restored(store: Store) -> None:
     for change in ("delete", "put"):
         one = begin(store)
         getattr(one, change)("payments", "p1", *([{"from": "state"}] if change == "put" else []))
@@ -274,8 +274,8 @@ def test_restoring(store: Store) -> None:
         assert begin(store).all("payments") == BASE["payments"]
 
 
-def test_restoring_what_is_there_writes_nothing(store: Store) -> None:
-    """A copy would keep the dates of the day it was made on."""
+def test_restoring_an_existing_document_writes_nothing(store: Store) -> None:
+    """A copy would keep the dates of the day on which it was made."""
     one = begin(store)
     one.restore("payments", "p1")
 
@@ -284,7 +284,7 @@ def test_restoring_what_is_there_writes_nothing(store: Store) -> None:
 
 
 class Dated:
-    """Test data that are dated anew."""
+    """Test data with new dates."""
 
     def __init__(self) -> None:
         self.data: dict[str, dict[str, Document]] = {"consents": {"c": {"until": "day 1", "role": "valid", "n": 1}}}
@@ -293,7 +293,7 @@ class Dated:
         return Transaction(store, "a", lambda _: self.data)
 
 
-def test_what_a_change_leaves_as_it_was_goes_on_being_dated(store: Store) -> None:
+def test_unchanged_members_of_a_changed_document_still_follow_the_test_data(store: Store) -> None:
     base = Dated()
     one = base.begin(store)
     one.put("consents", "c", {**(one.get("consents", "c") or {}), "n": 2, "more": "x"})
@@ -308,7 +308,7 @@ def test_what_a_change_leaves_as_it_was_goes_on_being_dated(store: Store) -> Non
     assert dict(StateView(then)["consents"]) == {"c": expected}
 
 
-def test_what_is_written_anew_stays_as_it_was_written(store: Store) -> None:
+def test_a_completely_new_document_stays_as_written(store: Store) -> None:
     base = Dated()
     one = base.begin(store)
     one.put("consents", "c", {"until": "".join(["day", " 1"]), "role": "valid"})
@@ -318,7 +318,7 @@ def test_what_is_written_anew_stays_as_it_was_written(store: Store) -> None:
     assert (base.begin(store).get("consents", "c") or {})["until"] == "day 1"
 
 
-def test_what_is_restored_goes_on_being_dated(store: Store) -> None:
+def test_a_restored_document_follows_the_test_data_again(store: Store) -> None:
     base = Dated()
     one = base.begin(store)
     one.delete("consents", "c")
@@ -331,7 +331,7 @@ def test_what_is_restored_goes_on_being_dated(store: Store) -> None:
     assert base.begin(store).all("consents") == base.data["consents"]
 
 
-def test_a_change_of_what_the_test_data_have_lost_is_gone_too(store: Store) -> None:
+def test_a_change_of_a_document_removed_from_the_test_data_is_removed_too(store: Store) -> None:
     base = Dated()
     one = base.begin(store)
     one.put("consents", "c", {**(one.get("consents", "c") or {}), "n": 2})
@@ -344,7 +344,7 @@ def test_a_change_of_what_the_test_data_have_lost_is_gone_too(store: Store) -> N
     assert (then.all("consents"), then.own("consents")) == ({}, {})
 
 
-def test_its_own_changes_are_seen_before_they_are_committed(store: Store) -> None:
+def test_a_transaction_sees_its_own_changes_before_the_commit(store: Store) -> None:
     one = begin(store)
     one.put("payments", "p3", {"n": 1})
     one.delete("payments", "p1")
@@ -367,7 +367,7 @@ def test_a_blind_write_conflicts(store: Store) -> None:
     assert begin(store).get("payments", "new") == {"n": 1}
 
 
-def test_a_reader_of_the_list_conflicts_with_a_newcomer(store: Store) -> None:
+def test_reading_a_list_conflicts_with_a_new_document(store: Store) -> None:
     one, other = begin(store), begin(store)
     assert len(one.all("payments")) == 2
     one.put("notes", "count", {"n": 2})
@@ -378,7 +378,7 @@ def test_a_reader_of_the_list_conflicts_with_a_newcomer(store: Store) -> None:
     assert begin(store).get("notes", "count") is None
 
 
-def test_what_was_only_read_conflicts_too(store: Store) -> None:
+def test_a_changed_document_that_was_only_read_is_a_conflict(store: Store) -> None:
     one, other = begin(store), begin(store)
     one.get("payments", "p1")
     one.put("notes", "seen", {})
@@ -389,7 +389,7 @@ def test_what_was_only_read_conflicts_too(store: Store) -> None:
 
 
 def test_a_document_is_read_once(store: Store) -> None:
-    """What somebody else writes meanwhile is not half seen."""
+    """Writes of others during the transaction are not partly visible."""
     one, other = begin(store), begin(store)
     one.get("payments", "p1")
     one.all("payments")
@@ -400,7 +400,7 @@ def test_a_document_is_read_once(store: Store) -> None:
     assert "p1" in one.all("payments")
 
 
-def test_readers_always_commit_and_leave_nothing(store: Store) -> None:
+def test_read_only_transactions_always_commit_and_write_nothing(store: Store) -> None:
     one = begin(store)
     one.get("payments", "p1")
     one.all("payments")
@@ -420,7 +420,7 @@ def test_a_view_is_a_mapping_by_id(store: Store) -> None:
     assert dict(StateView(begin(store))["nothing"]) == {}
 
 
-# -- all stores behave alike
+# -- all stores behave the same
 
 sessions = st.sampled_from(["a", "b"])
 collections = st.sampled_from(["payments", "consents"])
@@ -429,7 +429,7 @@ documents = st.one_of(st.none(), st.dictionaries(st.text(max_size=2), st.integer
 
 
 class Alike(RuleBasedStateMachine):
-    """Two transactions at a time on each store, so that they can be in each other's way."""
+    """Two concurrent transactions on each store, so that they can conflict."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -495,7 +495,7 @@ TestAlike = Alike.TestCase
 TestAlike.settings = settings(stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
 
 
-def test_a_trial_takes_back_what_it_has_written_and_nothing_else(store: Store) -> None:
+def test_a_trial_undoes_only_its_own_writes(store: Store) -> None:
     transaction = Transaction(store, "a", lambda _: {"payments": {"p1": {"n": 1}}})
     transaction.put("payments", "p2", {"n": 2})
     undo = transaction.trial()
@@ -511,7 +511,7 @@ def test_a_trial_takes_back_what_it_has_written_and_nothing_else(store: Store) -
     assert store.list("a", "payments")[1] == {"p2": {"n": 2}}
 
 
-def test_a_kept_payment_takes_at_most_one_and_a_half_kilobytes_of_memory() -> None:
+def test_a_stored_payment_takes_at_most_one_and_a_half_kilobytes_of_memory() -> None:
     payment = {"sequence": 1, "transactionStatus": "ACSP", "endToEndIdentification": "RE-1187", "psuMessage": None}
     payment |= {
         name: {"iban": "AT459880000010204711", "currency": "EUR"} for name in ("debtorAccount", "creditorAccount")

@@ -1,4 +1,4 @@
-"""What a process adds to a stream, whatever becomes of the stream meanwhile, and what another one reads."""
+"""What a process adds to a stream and what another one reads, whatever happens to the stream in the meantime."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -30,7 +30,7 @@ async def read(inbox: Inbox) -> list[str]:
     return [content.decode() for _, content in tail.items]
 
 
-def test_all_is_sent_once_in_its_order_and_read_once() -> None:
+def test_all_items_are_sent_once_in_order_and_read_once() -> None:
     async def work(stream: PlayedStream, outbox: Outbox, inbox: Inbox) -> None:
         outbox.put(item("a"), item("b"))
         assert len(outbox) == 2
@@ -43,7 +43,7 @@ def test_all_is_sent_once_in_its_order_and_read_once() -> None:
     run(work)
 
 
-def test_what_cannot_be_sent_waits() -> None:
+def test_items_that_cannot_be_sent_wait() -> None:
     async def work(stream: PlayedStream, outbox: Outbox, inbox: Inbox) -> None:
         stream.is_away = True
         for text in ("a", "b"):
@@ -58,7 +58,7 @@ def test_what_cannot_be_sent_waits() -> None:
     run(work)
 
 
-def test_what_was_added_is_not_added_again_where_the_answer_was_lost() -> None:
+def test_items_are_not_added_twice_if_the_answer_is_lost() -> None:
     async def work(stream: PlayedStream, outbox: Outbox, inbox: Inbox) -> None:
         stream.loses = 1
         outbox.put(item("a"))
@@ -71,7 +71,7 @@ def test_what_was_added_is_not_added_again_where_the_answer_was_lost() -> None:
     run(work)
 
 
-def test_two_who_send_at_once_send_nothing_twice() -> None:
+def test_two_concurrent_sends_send_nothing_twice() -> None:
     async def work(stream: PlayedStream, outbox: Outbox, inbox: Inbox) -> None:
         outbox.put(item("a"))
         await asyncio.gather(outbox.send(), outbox.send())
@@ -80,7 +80,7 @@ def test_two_who_send_at_once_send_nothing_twice() -> None:
     run(work)
 
 
-def test_an_item_is_withdrawn_until_it_was_sent_for_the_first_time() -> None:
+def test_an_item_can_be_withdrawn_until_it_is_sent() -> None:
     async def work(stream: PlayedStream, outbox: Outbox, inbox: Inbox) -> None:
         early, late = item("early"), item("late")
         stream.is_away = True
@@ -96,7 +96,7 @@ def test_an_item_is_withdrawn_until_it_was_sent_for_the_first_time() -> None:
     run(work)
 
 
-def test_a_stream_that_begins_anew_is_read_from_its_beginning() -> None:
+def test_a_restarted_stream_is_read_from_its_start() -> None:
     async def work(stream: PlayedStream, outbox: Outbox, inbox: Inbox) -> None:
         outbox.put(item("mine", "me"), item("yours", "you"))
         await outbox.send()
@@ -111,7 +111,7 @@ def test_a_stream_that_begins_anew_is_read_from_its_beginning() -> None:
 
 
 @given(st.lists(st.sampled_from(["put", "send", "away", "there", "lose", "read"]), max_size=30))
-def test_whatever_happens_meanwhile_all_comes_in_the_end(moves: list[str]) -> None:
+def test_all_items_arrive_whatever_happens(moves: list[str]) -> None:
     async def work(stream: PlayedStream, outbox: Outbox, inbox: Inbox) -> None:
         put, came = 0, []
         for move in [*moves, "there"]:

@@ -1,4 +1,4 @@
-"""A store that has to be waited for, as one that need not be: for tests that ask every store the same."""
+"""An asynchronous store with a synchronous interface, for tests that run against every store."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class Waited:
         self.store: RemoteStore = self._runner.run(made())
 
     def _do(self, work: Any) -> Any:
-        # However busy the machine is: the contract is about what is answered, not when.
+        # On a busy machine too: the contract is about the answers, not about their time.
         with pytest.MonkeyPatch.context() as patches:
             patches.setattr(attempts, "_PATIENCE", 60)
             return self._runner.run(run_transaction(self.store, work))

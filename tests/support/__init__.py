@@ -1,1 +1,1 @@
-"""What tests of several modules share, one thing a module."""
+"""Code shared by several tests. Each module contains one thing."""

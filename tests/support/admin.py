@@ -15,7 +15,7 @@ STATUS = f"/v1/consents/{CONSENT}/status"
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """Asks the control interface, and the bank, of one session."""
+    """Send requests to the control interface and the bank in one session."""
 
     client: Client
 
@@ -37,7 +37,7 @@ class Admin:
 
 
 def governed(**options: Any) -> Engine:
-    """An engine that whoever has the token may control; `options` are the engine's own."""
+    """Return an engine that can be controlled with the token. `options` are passed to the engine."""
     engine = an_engine(**options)
     engine.use(admin_token=TOKEN)
     return engine

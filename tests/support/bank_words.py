@@ -1,6 +1,6 @@
-"""What five real banks say in their paths, scopes, enumerations and error texts: recordings as mappings of WireMock.
+"""Words in the paths, scopes, enumerations and error texts of five real banks, from WireMock mappings.
 
-They lie beside the project, where they are there; they are no part of it.
+The mappings are not part of the project, and may be missing.
 """
 
 import json
@@ -22,11 +22,11 @@ ENUMERATIONS = frozenset(
 )
 ERROR_TEXTS = frozenset("detail error error_description message text title".split())
 _ID = re.compile(r"\d+|[A-Z]{2}\d{12,32}|[0-9A-Fa-f-]{32,36}[a-z]?|.*[\[\]{}()*\\^].*|.*\d{5}.*|x+|eyJ.*")
-"""What is no word in a path: numbers, accounts, patterns, and what somebody put in the place of an id."""
+"""Segments of a path that are not words: numbers, accounts, patterns, and placeholders of ids."""
 
 
 class Said(NamedTuple):
-    """`place` is one of `path`, `scope`, `enumeration` and `error text`; `name` that of the member, if it is one."""
+    """`place` is `path`, `scope`, `enumeration` or `error text`; `name` is the name of the member, if there is one."""
 
     place: str
     name: str

@@ -1,4 +1,4 @@
-"""The public OpenAPI file of the Berlin Group's framework, and whether an answer has the shape it describes.
+"""Validation of answers with the public OpenAPI file of the Berlin Group's framework.
 
 The file is not part of the project. Tests that need it are marked with `needs_openapi`.
 """
@@ -25,21 +25,26 @@ needs_openapi = needs_shared("spec/berlin-group/openapi-1.3.11.yaml")
 
 
 def validate(path: str, method: str, status: int, body: Any) -> None:
-    """`path` as the file writes it, with its parameters in braces; members that are null count as absent."""
+    """Validate a body.
+
+    `path` is written as in the file, with parameters in braces. Members that are null count as missing.
+    """
     _check(path, method, status, _lean(body))
 
 
 def validate_answer(
     method: str, target: str, status: int, headers: Mapping[str, str], body: bytes, *, prefix: str = ""
 ) -> None:
-    """Nothing is stripped: the status and the body's type are documented for the target's path, and the shape fits."""
+    """Validate a complete answer without changing it: the status and media type must be documented, and the body
+    must match.
+    """
     path = _template(target.partition("?")[0].removeprefix(prefix))
     response = _response(path, method, status)
     if not body:
         assert "content" not in response or method == "HEAD", f"{method} {path} {status} has no body"
         return
     kind = headers["Content-Type"].partition(";")[0].strip()
-    assert kind in response.get("content", {}), f"{method} {path} {status} is not documented to be {kind}"
+    assert kind in response.get("content", {}), f"{method} {path} {status} does not have the media type {kind}"
     if kind == "application/json":
         _check(path, method, status, json.loads(body))
 
@@ -50,32 +55,32 @@ def _check(path: str, method: str, status: int, body: Any) -> None:
 
 
 def _template(path: str) -> str:
-    """The path as the file writes it; one with fewer parameters in it comes first."""
+    """Return the path as the file writes it. The path with fewest parameters wins."""
     templates = sorted(openapi()["paths"], key=lambda template: template.count("{"))
     fitting = (template for template in templates if re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", template), path))
     template = next(fitting, None)
-    assert template, f"{path} is no path of the file"
+    assert template, f"the file has no path {path}"
     return template
 
 
 @cache
 def openapi() -> Mapping[str, Any]:
-    """The file as it is written."""
+    """Return the parsed file."""
     content: Mapping[str, Any] = yaml.load(_FILE.read_bytes(), yaml.CSafeLoader)
     return content
 
 
 def operations() -> list[tuple[str, str]]:
-    """Method, in small letters, and path of each; none where the file is missing."""
+    """Return the lowercase method and the path of each operation, or nothing if the file is missing."""
     paths = openapi()["paths"] if _FILE.is_file() else {}
     return [(method, path) for path, item in paths.items() for method in item if method in _METHODS]
 
 
 @cache
 def _validator(path: str, method: str, status: int) -> Draft4Validator:
-    """OpenAPI 3.0 builds upon the JSON Schema drafts before 6."""
+    """OpenAPI 3.0 is based on JSON Schema drafts before draft 6."""
     schema = _absolute(_response(path, method, status)["content"]["application/json"]["schema"])
-    if "oneOf" in schema:  # the file's alternatives overlap: what fits one of them fits others as well
+    if "oneOf" in schema:  # the file's alternatives overlap, so an answer can match several of them
         schema = {"anyOf": schema["oneOf"]}
     return Draft4Validator(schema, registry=_registry(), format_checker=Draft4Validator.FORMAT_CHECKER)
 
@@ -84,7 +89,7 @@ def _validator(path: str, method: str, status: int) -> Draft4Validator:
 def _response(path: str, method: str, status: int) -> Mapping[str, Any]:
     responses = openapi()["paths"][path][method.lower()]["responses"]
     response = responses.get(str(status)) or responses.get(status)
-    assert response is not None, f"{method} {path} is not documented to answer {status}"
+    assert response is not None, f"the status {status} is not documented for {method} {path}"
     return _registry().resolver(_URI).lookup(response["$ref"]).contents if "$ref" in response else response
 
 
@@ -95,7 +100,7 @@ def _registry() -> Registry[Any]:
 
 
 def _absolute(value: Any) -> Any:
-    """With references that do not depend on where the schema stands."""
+    """Make references independent of the place of the schema."""
     if isinstance(value, dict):
         return {
             key: _URI + inner if key == "$ref" and isinstance(inner, str) else _absolute(inner)

@@ -49,7 +49,7 @@ def der(issued: Issued) -> bytes:
 
 
 def with_long_names(count: int) -> bytes:
-    """A certificate in DER of nobody who is known, whose subject and issuer have so many attributes of 64 bytes."""
+    """Return a DER certificate whose subject and issuer have this number of attributes with 64 bytes each."""
     name = x509.Name([x509.NameAttribute(NameOID.GIVEN_NAME, f"{number:064}") for number in range(count)])
     now, key = datetime.now(UTC), ec.generate_private_key(ec.SECP256R1())
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())

@@ -1,4 +1,4 @@
-"""A port before another one that cuts connections once the request has gone through, before its answer."""
+"""A relay that cuts connections after the request and before its answer."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,10 @@ from contextlib import suppress
 
 
 class Cutting:
-    """`cuts` is asked of each answer, with the bytes of the last request, whether it is to be lost."""
+    """A relay that can lose answers.
+
+    `cuts` gets the bytes of the last request and returns whether its answer is lost.
+    """
 
     def __init__(self, target: int, cuts: Callable[[bytes], bool] = lambda request: False) -> None:
         self.target = target

@@ -1,4 +1,6 @@
-"""What the tests of the doors share: a loop beside the test, an engine that echoes, a bank to be left alone."""
+"""Code shared by the tests of doors: an event loop in a thread, an echoing engine, and a bank that must get no
+requests.
+"""
 
 import asyncio
 import base64
@@ -18,14 +20,14 @@ from xs2a_sandbox.doors.serving import new_loop
 from xs2a_sandbox.http import Request, Response, to_json
 
 DEADLINE = 10.0
-"""Seconds within which whatever a test waits for has to happen."""
+"""Maximum seconds that a test waits for anything."""
 
 START = 40.0
-"""Seconds for a process to start, on a machine that is busy with other tests."""
+"""Maximum seconds for the start of a process on a busy machine."""
 
 
 def limits(**other: Any) -> Limits:
-    """The usual limits, but for some others."""
+    """Return the default limits with some changes."""
     return replace(USUAL, **other)
 
 
@@ -36,7 +38,7 @@ class Door(Protocol):
 
 
 class Loop:
-    """An event loop as `serve` has it, in a thread, so that a test can use blocking clients."""
+    """An event loop like that of `serve`, in a thread, so that a test can use blocking clients."""
 
     def __enter__(self) -> "Loop":
         self.loop = new_loop()
@@ -58,7 +60,7 @@ class Loop:
 
 
 async def _settled() -> None:
-    """Ends what still runs in the loop, and lets transports that are being closed see it."""
+    """Cancel remaining tasks, and let closing transports finish."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()
@@ -69,7 +71,7 @@ async def _settled() -> None:
 
 @contextmanager
 def opened[D: Door](make: Callable[[], D]) -> Iterator[tuple[D, Loop]]:
-    """The door that `make` makes inside the loop, listening."""
+    """Create a door inside the loop with `make`, and yield it when it is listening."""
     with Loop() as loop:
 
         async def start() -> D:
@@ -85,7 +87,7 @@ def opened[D: Door](make: Callable[[], D]) -> Iterator[tuple[D, Loop]]:
 
 
 async def echo(request: Request) -> Response:
-    """Answers with what it was asked."""
+    """Answer with the request."""
     seen = {
         "method": request.method,
         "target": request.target,
@@ -100,7 +102,7 @@ async def echo(request: Request) -> Response:
 
 
 class Bank:
-    """A bank that answers everything, and counts who came."""
+    """A bank that answers every request, and counts connections."""
 
     def __init__(self) -> None:
         self.connections = 0
@@ -130,7 +132,7 @@ class Bank:
 
 
 def talk(port: int, *pieces: bytes, patience: float = DEADLINE) -> bytes:
-    """Sends `pieces` and reads until the other side closes; fails when it does not within `patience` seconds."""
+    """Send `pieces` and read until the other side closes. Fails if this takes longer than `patience` seconds."""
     with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
         connection.sendall(b"".join(pieces))
         return read_all(connection)
@@ -153,7 +155,7 @@ def basic(user: str, password: str) -> str:
 
 
 def is_refusal(body: bytes | str) -> bool:
-    """Whether `body` has the shape of section 7, with one message of ours."""
+    """Return whether `body` has the format of section 7 with one message of the sandbox."""
     value = json.loads(body)
     (message,) = value["tppMessages"]
     return (
@@ -167,7 +169,7 @@ def is_refusal(body: bytes | str) -> bool:
 
 
 def trusting(ca_file: Path, *alpn: str) -> ssl.SSLContext:
-    """A client's TLS context; with `alpn` it offers these protocols and no others."""
+    """Return a TLS context for clients. With `alpn` it offers exactly these protocols."""
 
     class Context(ssl.SSLContext):
         def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:

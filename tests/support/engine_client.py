@@ -1,4 +1,4 @@
-"""A client of the engine itself, without a door between, and engines made for one test."""
+"""A client that calls the engine directly, and engines for single tests."""
 
 import asyncio
 import json as jsonlib
@@ -28,7 +28,7 @@ from xs2a_sandbox.state import MemoryStore, Store
 DIALECT = bundled("cassettes") / "xs2a-1.84"
 NO_BODY = object()
 CONFDIR = TemporaryDirectory(prefix="xs2a-sandbox-")
-"""It stays until the process ends, as the engines do that are made once."""
+"""The event loop of the engines. It stays open until the process ends, like the engines that are created once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Answer:
 
     @property
     def error(self) -> Mapping[str, Any]:
-        """The one message of an error in the shape of spec 7."""
+        """Return the only message of an error in the format of section 7."""
         value = self.json()
         assert value["_links"] is None
         (message,) = value["tppMessages"]
@@ -78,7 +78,7 @@ class Client:
         user: str | None = None,
         certificates: tuple[bytes, ...] | None = None,
     ) -> Answer:
-        """`headers` change the usual ones; None leaves one out."""
+        """Send a request. `headers` replace the default ones; None removes one."""
         fields: dict[str, str | None] = {
             "X-Request-ID": str(uuid.uuid4()),
             "PSU-IP-Address": "192.0.2.7",
@@ -123,7 +123,7 @@ def an_engine(
     base_path: str = "",
     **options: Any,
 ) -> Engine:
-    """The bundled bank, with a store of its own; `layers` come over the dialect."""
+    """Return the bundled bank with its own store. `layers` are added above the dialect."""
     shared = bundled_engine()
     schemas = schemas or shared.schemas
     read = interface.read([[DIALECT], *layers], schemas, NAMED) if layers else shared.interface
@@ -141,12 +141,12 @@ def an_engine(
 
 
 def speaking(dialect: str, *cassettes: Path) -> Engine:
-    """An engine of its own, which speaks another bundled dialect; the folders of cassettes come over it."""
+    """Return a new engine with another bundled dialect, and folders of cassettes above it."""
     return build(Settings(state="memory:", confdir=Path(CONFDIR.name), dialect=dialect, cassettes=cassettes))
 
 
 def cassette(directory: Path, text: str) -> list[list[Path]]:
-    """One layer with one cassette, whose first line need not be written."""
+    """Return one layer with one cassette. Its first line is optional."""
     file = directory / "case.yaml"
     file.write_text("cassette: 1\ntitle: A case\n" + dedent(text))
     return [[file]]

@@ -1,4 +1,4 @@
-"""Requests described and explained, of small banks and of the bundled one."""
+"""Requests and their explanations, for small banks and for the bundled one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def request(method: str, url: str, headers: Mapping[str, str] | None = None, bod
 
 
 def explained(engine: Engine, method: str, url: str, headers: Mapping[str, str] | None = None, body: Any = None) -> Any:
-    """As JSON."""
+    """Return the explanation as JSON."""
     return describe(engine.explain(request(method, url, headers, body)))
 
 

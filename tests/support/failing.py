@@ -1,7 +1,7 @@
-"""`xs2a-sandbox` in which things break on demand, for who wants to read what it says of that.
+"""`xs2a-sandbox` with failures on demand, for tests of its messages.
 
-What the header `X-Break` names breaks: the engine, or the door's own code. `say-all` as the first word of the command
-line makes it give every warning that the package can give, once all its doors are open.
+The header `X-Break` names the part that fails: the engine, or the code of the door. If the first word of the command
+line is `say-all`, it gives every possible warning of the package after all its doors are open.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A bank at the other end of a real connection: it answers as it is told to, and keeps what it was sent."""
+"""A bank behind a real connection with predefined answers. It records its requests."""
 
 import datetime
 import ipaddress
@@ -23,7 +23,7 @@ type Behaviour = Callable[[socket.socket], None]
 
 
 class FarBank:
-    """Gives its answers in turn, the last one again and again. An answer is what it writes, or does."""
+    """Give the answers in turn, and repeat the last one. An answer is the bytes to write, or a function."""
 
     def __init__(self, *answers: bytes | Behaviour, tls: ssl.SSLContext | None = None) -> None:
         self.answers = list(answers) or [ok()]
@@ -40,7 +40,7 @@ class FarBank:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Closing alone would not wake the thread that waits in accept().
+        # close() does not wake the thread that waits in accept().
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -59,11 +59,11 @@ class FarBank:
 
     @property
     def head(self) -> list[bytes]:
-        """The lines of the last request before its body."""
+        """Return the lines of the last request before its body."""
         return self.seen[-1].partition(b"\r\n\r\n")[0].split(b"\r\n")
 
     def sent(self, name: str) -> list[bytes]:
-        """The values of this header in the last request."""
+        """Return the values of this header in the last request."""
         pairs = [line.split(b": ", 1) for line in self.head[1:]]
         return [value for other, value in pairs if other.lower() == name.lower().encode()]
 
@@ -109,7 +109,7 @@ def _greeted(tls: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket:
     try:
         talk.do_handshake()
     except ssl.SSLError:
-        # Closed at once, with something unread, the connection would be reset: the client would not see the alert.
+        # If the connection were closed with unread data, it would be reset and the client would not see the alert.
         talk.shutdown(socket.SHUT_WR)
         while socket.socket.recv(talk, 65536):
             pass
@@ -119,7 +119,7 @@ def _greeted(tls: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket:
 
 
 def _read(connection: socket.socket) -> bytes:
-    """One request; empty when there is none any more."""
+    """Read one request. Returns an empty one at the end of the connection."""
     received = b""
     while True:
         head, end, body = received.partition(b"\r\n\r\n")
@@ -138,7 +138,7 @@ def ok(body: bytes = b"{}", *headers: bytes, status: bytes = b"200 OK") -> bytes
 
 
 def hang(first: bytes = b"") -> Behaviour:
-    """Says `first`, and then nothing more until the other side goes."""
+    """Send `first`, and then nothing until the client disconnects."""
 
     def behave(connection: socket.socket) -> None:
         connection.sendall(first)
@@ -156,7 +156,7 @@ def hang_up(first: bytes = b"") -> Behaviour:
 
 
 def reset(first: bytes = b"", after: threading.Event | None = None) -> Behaviour:
-    """Ends the connection with RST; not before `after`, because it overtakes what was written."""
+    """End the connection with RST. Wait `after` seconds, because RST can overtake written data."""
 
     def behave(connection: socket.socket) -> None:
         connection.sendall(first)
@@ -169,7 +169,7 @@ def reset(first: bytes = b"", after: threading.Event | None = None) -> Behaviour
 
 
 def repeated(chunk: bytes, times: int, first: bytes) -> Behaviour:
-    """`first`, and then more than anybody wants to hold."""
+    """Send `first`, and then more than a client should store."""
 
     def behave(connection: socket.socket) -> None:
         connection.sendall(first)
@@ -180,7 +180,10 @@ def repeated(chunk: bytes, times: int, first: bytes) -> Behaviour:
 
 
 class Authority:
-    """A certificate authority; `strict` as RFC 5280 wants it, else as some banks' sandboxes have it."""
+    """A certificate authority.
+
+    With `strict` it follows RFC 5280, otherwise it resembles those of some banks' sandboxes.
+    """
 
     def __init__(self, directory: Path, name: str = "far-bank", *, strict: bool = True) -> None:
         self.directory = directory
@@ -192,7 +195,7 @@ class Authority:
         self.file.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
 
     def server(self, *hosts: str, clients: bool = False) -> ssl.SSLContext:
-        """With `clients` only clients with a certificate of this authority are served."""
+        """Return a TLS context for a server. With `clients` it requires a client certificate of this authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self.issue(hosts[0], *hosts))
         if clients:
@@ -201,7 +204,7 @@ class Authority:
         return context
 
     def issue(self, name: str, *hosts: str, password: str | None = None) -> tuple[Path, Path]:
-        """Files with a certificate and its key."""
+        """Create files with a certificate and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate, secret = self.directory / f"{name}.crt", self.directory / f"{name}.key"
         certificate.write_bytes(self._certify(name, key, hosts).public_bytes(serialization.Encoding.PEM))

@@ -1,4 +1,4 @@
-"""Files held against lint, beside the bundled ones, and their examples tried."""
+"""Run lint and the examples of files next to the bundled ones."""
 
 import asyncio
 from pathlib import Path
@@ -28,7 +28,7 @@ def places_of(problems: list[Problem]) -> list[str]:
 
 
 def run(engine: Engine, entry: Example) -> list[str]:
-    """Complaints of what differs from what is expected. It runs in a session of its own."""
+    """Run an example in a new session, and return the differences from the expected answer."""
     try:
         request = compose(entry)
     except ValueError as error:

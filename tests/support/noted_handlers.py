@@ -1,6 +1,6 @@
-"""Handlers that note what they read of a call, what they return and which errors they raise.
+"""Handlers that record what they read of a call, what they return, and which errors they raise.
 
-As a plugin (`pytest -p tests.support.noted_handlers`) it writes what a run has noted into the file that NOTES names.
+As a plugin (`pytest -p tests.support.noted_handlers`) it writes the records of a run into the file NOTES.
 """
 
 import json
@@ -21,7 +21,7 @@ from xs2a_sandbox.errors import BankError
 
 @dataclass
 class Notes:
-    """By handler; `undeclared` is what no declaration says, since it was last emptied."""
+    """Records by handler. `undeclared` lists undeclared behaviour since it was last emptied."""
 
     reads: dict[str, set[str]] = field(default_factory=dict)
     raises: dict[str, set[str]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Notes:
 
     def note(self, handler: Handler, call: "NotedCall", result: Mapping[str, Any], error: BankError | None) -> None:
         declared = handler.with_options(call.options)
-        if "family" in handler.options:  # of what it is not told the section `authorisation` counts
+        if "family" in handler.options:  # without its own value, an option of the section `authorisation` applies
             usual = call.authorising.options(call.options["family"])
             declared = handler.with_options({**usual, **call.options})
         reads = {text for text in call.read if not text.startswith("with.")}
@@ -48,13 +48,13 @@ class Notes:
 
 
 def _places(handler: Handler, call: "NotedCall") -> set[str]:
-    """Where the handler's inputs are."""
+    """Return the places of the handler's inputs."""
     sources = (call.inputs[name] for name in handler.inputs if name in call.inputs)
     return {str(place.part) for source in sources for place in source.places}
 
 
 def _members(handler: Handler, result: Mapping[str, Any]) -> Iterator[str]:
-    """The members of a result, and of those whose own members are declared."""
+    """Return the members of a result, and nested members if they are declared."""
     for name, value in result.items():
         yield name
         if handler.result.get(name):
@@ -62,7 +62,7 @@ def _members(handler: Handler, result: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _Noting(dict[str, Any]):
-    """A mapping that notes the keys that it is asked for."""
+    """A mapping that records which keys are read."""
 
     def __init__(self, values: Mapping[str, Any], read: set[str], prefix: str) -> None:
         super().__init__(values)
@@ -82,7 +82,7 @@ class _Noting(dict[str, Any]):
 
 
 class NotedCall:
-    """A call whose parts note what is read of them."""
+    """A call that records which of its parts are read."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -114,7 +114,7 @@ NOTES = Notes()
 
 @cache
 def install() -> None:
-    """Lets every handler note, from now on in this process."""
+    """Let every handler in this process record what it does."""
     for name, handler in HANDLERS.items():
         collect_handlers()[name] = replace(handler, run=_noting(handler))
 

@@ -1,4 +1,4 @@
-"""A stream in memory that can be away, and lose its answers."""
+"""A stream in memory that can be unavailable, and can lose its answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from xs2a_sandbox.state.stream import Item, Stream, Tail
 
 
 class PlayedStream(Stream):
-    """In memory; while `is_away` nothing is added, and `loses` is how many answers are lost after it was."""
+    """A stream in memory. While `is_away` nothing is added. Afterwards it loses `loses` answers."""
 
     def __init__(self, count: int = 100) -> None:
         self.items: list[tuple[int, Item]] = []

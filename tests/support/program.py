@@ -1,4 +1,4 @@
-"""A few lines of Python in a process of their own, which find the package and what tests share."""
+"""Run a few lines of Python in a separate process that can import the package and the tests."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ _PATHS = (Path(__file__).parents[2], Path(xs2a_sandbox.__file__).parents[1])
 
 
 def program(lines: str, *arguments: str) -> subprocess.Popen[str]:
-    """Started; what it prints is read from its `stdout`."""
+    """Start a program. Its output can be read from `stdout`."""
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(lines), *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, _PATHS))},

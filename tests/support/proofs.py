@@ -1,4 +1,4 @@
-"""DPoP proofs, made by hand as RFC 9449 has them, without the library that the sandbox reads them with."""
+"""DPoP proofs built by hand according to RFC 9449, without the library that the sandbox uses to read them."""
 
 import base64
 import hashlib
@@ -28,13 +28,13 @@ def a_key() -> ec.EllipticCurvePrivateKey:
 
 @dataclass(frozen=True, slots=True)
 class Prover:
-    """A client with a key of its own."""
+    """A client with its own key."""
 
     key: ec.EllipticCurvePrivateKey = field(default_factory=a_key)
 
     @property
     def jwk(self) -> dict[str, str]:
-        """The public key, its members in the order that RFC 7638 hashes them in."""
+        """Return the public JWK with its members in RFC 7638 order."""
         public = self.key.public_key().public_numbers()
         x, y = (encoded(number.to_bytes(32, "big")) for number in (public.x, public.y))
         return {"crv": "P-256", "kty": "EC", "x": x, "y": y}
@@ -52,7 +52,7 @@ class Prover:
         header: Mapping[str, Any] = {},
         claims: Mapping[str, Any] = {},
     ) -> str:
-        """The proof for a request; `header` and `claims` change its members, and null leaves one out."""
+        """Return the proof for a request. `header` and `claims` change its members; None removes one."""
         usual = {"jti": str(uuid.uuid4()), "htm": method, "htu": url, "iat": int(time.time())}
         bound = {"ath": hashed(token)} if token else {}
         first = _json({"typ": "dpop+jwt", "alg": "ES256", "jwk": self.jwk, **header})

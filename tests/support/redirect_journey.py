@@ -1,4 +1,4 @@
-"""A journey with redirect SCA at a bank whose payment user decides on its page, and that bank with names of its own."""
+"""A flow with redirect SCA at a bank whose payment user decides on its page. The bank uses its own ids."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ Change = Callable[[Request, Response], Response]
 BACK = (("TPP-Redirect-URI", "https://tpp.example/back"),)
 IBAN = "AT459880000010204711"
 ACCOUNTS = [{"iban": IBAN}, {"iban": "AT449880000010204729"}]
-"""For the two together no consent is there before."""
+"""No consent exists for these two accounts together."""
 
 
 class TestBank:
-    """Says what `change` makes of a sandbox's answers."""
+    """A bank that returns the sandbox's answers, modified by `change`."""
 
     __test__ = False
 
@@ -37,7 +37,7 @@ class TestBank:
         return self.change(request, await self.renamed.answer(request))
 
     async def decide(self, link: str, decision: str = "approve") -> None:
-        """What the payment user does on the page behind the link."""
+        """Make the decision that the payment user makes on the linked page."""
         parts = urlsplit(link)
         page = Request("GET", f"{parts.path}?{parts.query}&decide={decision}", host="localhost")
         answer = await self.renamed.answer(page)
@@ -45,7 +45,7 @@ class TestBank:
 
 
 def planted(request: Request, response: Response) -> Response:
-    """An answer of a bank that differs in twelve ways, those of `PLANTED`."""
+    """Return an answer of a bank that differs in the twelve ways of `PLANTED`."""
     end = request.target.partition("?")[0].rpartition("/")[2]
     value = json.loads(response.body) if response.body else None
     headers, status = response.headers, response.status
@@ -89,7 +89,7 @@ PLANTED = {
     ("initiate-payment", "type", "/psuMessage"),
     ("payment-status", "type", "/fundsAvailable"),
 }
-"""By operation, kind and place."""
+"""The differences by operation, kind and place."""
 
 
 def link_of(request: Request, response: Response) -> str:
@@ -97,7 +97,7 @@ def link_of(request: Request, response: Response) -> str:
 
 
 async def redirect_journey(ask: Ask, decide: Callable[[str], Awaitable[None]]) -> list[tuple[Request, Response]]:
-    """A consent and a payment, each approved behind its link, with what an app asks in between and afterwards."""
+    """Run a consent and a payment, each approved on its page, with the other requests of an app."""
     done: list[tuple[Request, Response]] = []
 
     async def send(method: str, target: str, body: Any = None, *headers: tuple[str, str]) -> Any:

@@ -1,4 +1,4 @@
-"""Debian's redis-server on a port of its own; tests that need it are skipped where there is none."""
+"""Debian's redis-server on a free port. Tests that need it are skipped if it is not installed."""
 
 import atexit
 import random
@@ -22,12 +22,12 @@ needs_redis = pytest.mark.skipif(PROGRAM is None, reason=WHY_SKIPPED)
 
 
 def free_port() -> int:
-    """One that systems give to nobody who asks for any, so that it stays free while its server is begun again."""
+    """Return a port that the system does not assign itself, so that it stays free while the server is restarted."""
     while True:
         port = random.randrange(10_000, 30_000)
         with socket.socket() as probe, socket.socket() as bus, suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            bus.bind(("127.0.0.1", port + 10_000))  # which Redis takes as well, where it is a cluster
+            bus.bind(("127.0.0.1", port + 10_000))  # a cluster also uses the port with this offset
             return port
 
 
@@ -56,7 +56,7 @@ class RedisServer:
         self._wait()
 
     def kill(self) -> None:
-        """As `kill -9` does."""
+        """Kill the server like `kill -9`."""
         assert self._process
         self._process.kill()
         self._process.wait()
@@ -95,7 +95,7 @@ def a_redis(*options: str) -> Iterator[RedisServer]:
 
 @cache
 def the_redis() -> RedisServer:
-    """One for all tests of this process, each with a prefix of its own."""
+    """Return one server for all tests of this process, with a new prefix for each test."""
     directory = TemporaryDirectory(prefix="redis-")
     server = RedisServer(Path(directory.name))
     atexit.register(directory.cleanup)

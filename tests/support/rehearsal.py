@@ -1,4 +1,4 @@
-"""A session in which things are authorised: what a test makes in it, and how time passes there."""
+"""A session for tests of authorisations: it creates resources and moves the clock."""
 
 import json as jsonlib
 import re
@@ -25,7 +25,7 @@ APART = {"TPP-Explicit-Authorisation-Preferred": "true"}
 
 PSUS = facts.testdata()["psus"]
 NONE, ONE, SEVERAL, OTHER = "felix", "anna", "zuzana", "lukas"
-"""Customers with no method, one, three, and somebody else."""
+"""Customers with no method, with one, with three, and another customer."""
 (APP_ONLY,) = (id for id, psu in PSUS.items() if psu.get("approaches") == ["decoupled"])
 ((JOINT, SIGNATORIES),) = (
     (iban, account["signatories"]) for iban, account in facts.accounts().items() if "signatories" in account
@@ -38,7 +38,7 @@ OWN = {
 
 @dataclass(frozen=True)
 class Thing:
-    """What can be authorised; `starts` is where, `page` the link that came with it."""
+    """A resource that can be authorised. `starts` is the path of its authorisations, `page` the link in its answer."""
 
     family: str
     path: str
@@ -55,7 +55,7 @@ class Thing:
 
 @dataclass
 class Stage:
-    """Its clock stands still until it is moved; at first it is noon of the day on which relative dates count from."""
+    """A session with a frozen clock. It starts at noon of the day from which relative dates are counted."""
 
     client: Client
     now: datetime = field(default_factory=lambda: datetime.combine(Clock().today(), time(12), BANK_ZONE))
@@ -89,7 +89,7 @@ class Stage:
     def kept(self, collection: str) -> dict[str, Any]:
         return self.transaction().own(collection)
 
-    # -- what is authorised
+    # -- resources
 
     def consent(self, *ibans: str, headers: Mapping[str, str] = APART, **changes: Any) -> Thing:
         changes = {"validUntil": "9999-12-31", **changes}
@@ -106,7 +106,7 @@ class Stage:
         return Thing("payment", links["self"]["href"], links["scaRedirect"]["href"])
 
     def cancellation(self, debtor: str, headers: Mapping[str, str] = APART) -> Thing:
-        """Of a payment that has been authorised for a later day, and deleted."""
+        """Cancel a payment that has been authorised for a later date."""
         made = self.payment(debtor=debtor, headers=headers, requestedExecutionDate=self.day(5))
         self.sign(made)
         assert self.client.delete(made.path).status == 202
@@ -125,7 +125,7 @@ class Stage:
         return self.client.post("/v1/signing-baskets", json=body, headers=headers)
 
     def make(self, family: str, psu: str = ONE, *, joint: bool = False, headers: Mapping[str, str] = APART) -> Thing:
-        """One that waits for the customer, or for both signatories of the joint account."""
+        """Create a resource that waits for the customer, or for both signatories of the joint account."""
         ibans = [JOINT] if joint else OWN[psu]
         if family == "consent":
             return self.consent(*ibans, headers=headers)
@@ -152,7 +152,7 @@ class Stage:
         return self.client.post(thing.starts, headers=headers, json=json)
 
     def begin(self, thing: Thing, psu: str | None = None, *wishes: Mapping[str, str]) -> str:
-        """The path of a new authorisation."""
+        """Start an authorisation and return its path."""
         answer = self.start(thing, psu, *wishes)
         assert answer.status == 201, answer.body
         return str(answer.headers["location"])
@@ -170,7 +170,7 @@ class Stage:
         return self.put(own, psu, psuData={"password": PSUS[psu]["password"]})
 
     def awaiting_otp(self, thing: Thing, psu: str = ONE) -> str:
-        """The path of an embedded authorisation that lacks only the one-time password."""
+        """Return the path of an embedded authorisation that needs only the one-time password."""
         own = self.begin(thing, psu, EMBEDDED)
         answer = self.log_in(own, psu)
         assert answer.status == 200, answer.body
@@ -180,7 +180,7 @@ class Stage:
         return own
 
     def sign(self, thing: Thing, psu: str | None = None) -> str:
-        """Embedded, or in the app where the customer has nothing else; by both signatories unless one is named."""
+        """Sign embedded, or decoupled if the customer has only the app. Both signatories sign unless one is named."""
         own = ""
         for signatory in [psu] if psu else self.signatories(thing):
             if signatory == APP_ONLY:
@@ -199,7 +199,7 @@ class Stage:
         return self.sign(Thing("cancellation", payment.path), psu)
 
     def signatories(self, thing: Thing) -> list[str]:
-        """Of a payment or consent; a basket's are those of its first member."""
+        """Return the signatories of a payment or consent. Those of a basket are the signatories of its first member."""
         document = self.kept({"consent": "consents", "basket": "baskets"}.get(thing.family, "payments"))[thing.id]
         if thing.family == "basket":
             document = self.kept("payments")[document["payments"][0]]
@@ -208,7 +208,7 @@ class Stage:
         return list(account.get("signatories") or [account["psuId"]])
 
     def decide(self, own: str, decision: str) -> Answer:
-        """What the control interface lets the payment user do."""
+        """Let the payment user decide through the control interface."""
         return self.client.post(
             f"/_sandbox/sca/{own.rpartition('/')[2]}",
             json={"decide": decision},
@@ -218,7 +218,7 @@ class Stage:
     def code(self, own: str) -> str:
         return str(self.kept("authorisations")[own.rpartition("/")[2]]["code"])
 
-    # -- the page behind the link
+    # -- the linked page
 
     def open(self, page: str, **more: str) -> Answer:
         answer = self.client.get(_local(page) + "".join(f"&{n}={v}" for n, v in more.items()), door="direct")
@@ -227,7 +227,7 @@ class Stage:
         return answer
 
     def submit(self, page: str, **fields: str) -> None:
-        """The form that the page shows at the moment."""
+        """Return the form that the page shows now."""
         page_text = self.open(page).body.decode()
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page_text))
         assert hidden, page_text
@@ -240,7 +240,10 @@ def a_stage(store: Store | None = None, **options: Any) -> Stage:
 
 
 def with_options(directory: Any, operations: Mapping[str, Mapping[str, Any]], *, access: Any = None) -> list[list[Any]]:
-    """A layer that repeats operations of the dialect, with other options; `access` is what consents take."""
+    """Return a layer that repeats operations of the dialect with other options.
+
+    `access` is the access that consents accept.
+    """
     plain = {}
     for file in sorted((bundled("cassettes") / "xs2a-1.84").glob("*.yaml")):
         for operation in document.read(file).value.get("operations", []):
@@ -259,7 +262,7 @@ def with_options(directory: Any, operations: Mapping[str, Mapping[str, Any]], *,
 
 
 def authorising(directory: Any, **section: Any) -> list[list[Any]]:
-    """A layer that has something else in the section `authorisation`."""
+    """Return a layer with this section `authorisation`."""
     file = directory / "authorisation.yaml"
     file.write_text(jsonlib.dumps({"cassette": 1, "authorisation": section}))
     return [[file]]

@@ -1,4 +1,4 @@
-"""Every way to an engine that a socket can take: each door, plainly, over TLS, and through a tunnel of the proxy."""
+"""All ways to an engine through sockets: each door, with and without TLS, and through a tunnel of the proxy."""
 
 import asyncio
 import json
@@ -22,13 +22,13 @@ ROADS = ("direct", "proxy", "tls-proxy", "tunnel", "tls-tunnel", "tls")
 OVER_TLS = ("tls-proxy", "tls-tunnel", "tls")
 
 ENGINES = ("auto", "mitmproxy")
-"""Who may read what comes to the proxy and the TLS door."""
+"""The engines that can handle connections to the proxy and the TLS door."""
 
 engine = "auto"
-"""The one that does where nothing else is said."""
+"""The default engine."""
 
 HOST = "localhost"
-"""What every road is asked for."""
+"""The path of the request on every road."""
 
 
 def direct_door(answer: Any, **options: Any) -> DirectDoor:
@@ -43,19 +43,19 @@ def proxy_doors(answer: Any, confdir: Path, **options: Any) -> ProxyDoors:
 
 
 def master_of(doors: ProxyDoors) -> SandboxMaster:
-    """The mitmproxy behind doors that listen in another thread's loop."""
+    """Return the mitmproxy behind doors that are listening in another thread's loop."""
     loop = doors._listening[0].get_loop()
     return asyncio.run_coroutine_threadsafe(doors.master(), loop).result(DEADLINE)
 
 
 def tell_nobody(request: Request, response: Response, seconds: float, failure: BaseException | None) -> Response:
-    """Stands for a log that nobody keeps, and a bank without words of its own."""
+    """Return the response unchanged: no log, and no bank with its own wording."""
     return response
 
 
 @dataclass(frozen=True, slots=True)
 class Roads:
-    """Both kinds of door with one engine behind them."""
+    """Both kinds of doors with the same engine."""
 
     direct: DirectDoor
     proxy: ProxyDoors
@@ -65,7 +65,7 @@ class Roads:
 
     @contextmanager
     def taken(self, road: str, *, patience: float = DEADLINE) -> Iterator[Any]:
-        """A connection on which HTTP can be spoken."""
+        """Open a connection for HTTP on this road."""
         port = {"direct": self.direct.port, "tls": self.proxy.tls_port}.get(road, self.proxy.proxy_port)
         with ExitStack() as stack:
             way: Any = stack.enter_context(socket.create_connection(("127.0.0.1", port or 0), timeout=patience))
@@ -77,19 +77,19 @@ class Roads:
             yield way
 
     def sent(self, road: str, *pieces: bytes) -> bytes:
-        """What comes back until the door closes the connection."""
+        """Send data, and return what arrives until the door closes the connection."""
         with self.taken(road) as way:
             try:
                 for piece in pieces:
                     way.sendall(piece)
             except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
-                pass  # It has heard enough; what it said is still to be read.
+                pass  # The door has stopped reading, but its answer can still be read.
             return read_all(way)
 
 
 @contextmanager
 def open_roads(confdir: Path, answer: Any = echo, **other: Any) -> Iterator[Roads]:
-    """All of them, within the usual limits but for some others."""
+    """Open all doors with the default limits and some changes."""
     ca_file = ensure_ca(confdir)
     with Loop() as loop:
 
@@ -99,7 +99,7 @@ def open_roads(confdir: Path, answer: Any = echo, **other: Any) -> Iterator[Road
             proxy = proxy_doors(answer, confdir, connections=all)
             await direct.start()
             await proxy.start()
-            # Tests of time are not about waiting for these.
+            # Tests of time limits must not wait for these.
             await proxy.master()
             proxy.certificates.context(HOST)
             return Roads(direct, proxy, ca_file, loop, all)
@@ -113,7 +113,7 @@ def open_roads(confdir: Path, answer: Any = echo, **other: Any) -> Iterator[Road
 
 
 def target(road: str, path: str) -> bytes:
-    """What stands in the request line: an absolute URL where a proxy is asked."""
+    """Return the target of the request line: an absolute URL for a proxy."""
     return (f"http://{HOST}{path}" if road in ("proxy", "tls-proxy") else path).encode()
 
 

@@ -1,4 +1,4 @@
-"""What the documented interface says of accounts and cards, from the members that test data have."""
+"""Accounts and cards as the documented interface shows them, computed from the test data."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Seals (QSEAL) of TPPs, each with a certificate that it has made itself."""
+"""Seals (QSEAL) of TPPs with self-signed certificates."""
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -23,7 +23,7 @@ ORGANISATION = x509.ObjectIdentifier("2.5.4.97")
 
 @cache
 def key(kind: str = "rsa", which: int = 0) -> PrivateKey:
-    """A key; `which` tells apart several of a kind."""
+    """Return a key. `which` distinguishes several of the same kind."""
     if kind == "ec":
         return ec.generate_private_key(ec.SECP256R1())
     return rsa.generate_private_key(65537, 1024 if kind == "weak" else 2048)
@@ -33,7 +33,7 @@ def key(kind: str = "rsa", which: int = 0) -> PrivateKey:
 def seal(
     kind: str = "rsa", which: int = 0, *, organisation: str = "PSDAT-FMA-123456", begins: int = -1, ends: int = 365
 ) -> Seal:
-    """A seal whose certificate is good from and to so many days from now."""
+    """Return a seal whose certificate is valid between these days, counted from now."""
     own = key(kind, which)
     subject = x509.Name(
         [
@@ -57,14 +57,14 @@ def seal(
 
 
 def trusted(by: Issued, organisation: str = "PSDAT-FMA-123456", *, begins: int = -1, ends: int = 365) -> Seal:
-    """A QSEAL of a test trust service, good from and to so many days from now."""
+    """Return a QSEAL of a test trust service, valid between these days, counted from now."""
     days = {"not_before": NOW + timedelta(begins), "not_after": NOW + timedelta(ends)}
     own = issuing.issue(particulars("QSEAL", organisation_identifier=organisation, **days), key(), by)
     return Seal(own, key())
 
 
 def sealed(headers: dict[str, str], body: bytes = b"", *, by: Seal | None = None, **options: Any) -> dict[str, str]:
-    """The headers of a request with those of its signature, which is of the time `now`."""
+    """Return the headers of a request with its signature, created at `now`."""
     message = SignedMessage(Headers(headers.items()), body, options.pop("method", "POST"), options.pop("target", "/"))
     now = options.pop("now", NOW)
     return {**headers, **dict(signed_headers(message, by or seal(), now, **options))}

@@ -1,4 +1,4 @@
-"""A real `serve` in a process of its own, and what it prints."""
+"""A real `serve` in a separate process, and its output."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from tests.support.recorded_bank.process import Process, stopping, with_ca
 
 
 class Serving(Process):
-    """`serve` with free ports in `directory`, its state in memory unless the flags say otherwise.
+    """`serve` with free ports in `directory`. State is in memory unless flags say otherwise.
 
-    `entry` is the module that is run: one that wraps the command may make things fail.
+    `entry` is the module to run. A module that wraps the command can cause failures.
     """
 
     def __init__(self, directory: Path, *flags: str, settings: Any = None, entry: str = "xs2a_sandbox") -> None:
@@ -29,7 +29,7 @@ class Serving(Process):
         super().__init__(directory, entry, "serve", *ports, *state, *flags)
 
     def begun(self) -> "Serving":
-        """Itself, once it listens."""
+        """Wait until it is listening, and return it."""
         wait_until(
             lambda: "\nstate  " in self.output or '"try"' in self.output or self._process.poll() is not None, START
         )
@@ -52,11 +52,11 @@ class Serving(Process):
 
     @property
     def warnings(self) -> str:
-        """What it has printed on the standard error."""
+        """Return its output to standard error."""
         return "".join(self.err)
 
     def line(self, part: str) -> str:
-        """The line of the log, of a request, with this in it; waits for it."""
+        """Wait for the log line with this text, and return it."""
         wait_until(lambda: any(part in line for line in self.out))
         (line, *more) = [line for line in self.out if part in line]
         assert not more, more
@@ -66,7 +66,7 @@ class Serving(Process):
         return json.loads(self.line(part))
 
     def warning(self, part: str) -> str:
-        """The first line of the standard error with this in it; waits for it."""
+        """Wait for the first line of standard error with this text, and return it."""
         wait_until(lambda: any(part in line for line in self.err))
         return next(line for line in self.err if part in line).rstrip("\n")
 
@@ -79,5 +79,5 @@ def served(directory: Path, *flags: str, **options: Any) -> Iterator[Serving]:
 
 
 def without_proxies() -> dict[str, str]:
-    """The environment for clients, without what would lead them elsewhere."""
+    """Return the environment for clients without proxy settings."""
     return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}

@@ -1,4 +1,4 @@
-"""What others made, which lies next to the checkout where the project's own CI runs, and nowhere else."""
+"""Data of other projects, which exist next to the checkout only in the project's own CI."""
 
 import os
 from pathlib import Path
@@ -9,5 +9,5 @@ SHARED = Path(os.environ.get("XS2A_SHARED") or Path(__file__).resolve().parents[
 
 
 def needs_shared(path: str) -> pytest.MarkDecorator:
-    """Skip a test where the file or folder of `shared` is missing."""
+    """Skip a test if the file or folder in `shared` is missing."""
     return pytest.mark.skipif(not (SHARED / path).exists(), reason=f"{SHARED / path} is not there")

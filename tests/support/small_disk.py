@@ -1,4 +1,4 @@
-"""A disk that is soon full."""
+"""A small disk."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pytest
 
 @contextmanager
 def small_disk(directory: Path, kilobytes: int) -> Iterator[Path]:
-    """Mounted at `directory`; where nobody may mount, the test is skipped."""
+    """Mount a small disk at `directory`. Skip the test if this is not permitted."""
     directory.mkdir(parents=True, exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=700", "tmpfs", str(directory)]
     try:

@@ -1,4 +1,4 @@
-"""What the bundled dialects call the states of the domain."""
+"""The states of the domain in the vocabulary of the bundled dialects."""
 
 from functools import cache
 

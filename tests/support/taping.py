@@ -1,4 +1,4 @@
-"""Recordings, written as a bank's exchanges, derived, and asked again."""
+"""Write recordings of a bank's exchanges, derive rules, and replay them."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ def taped(
     bank: str = URL,
     cut: bool = False,
 ) -> Exchange:
-    """Bodies that are no bytes are JSON; `at` counts seconds."""
+    """Return an exchange. Bodies that are not bytes become JSON; `at` is in seconds."""
     return Exchange(
         time=START + timedelta(seconds=at),
         milliseconds=12.5,
@@ -62,7 +62,7 @@ def taped(
 
 
 def tape(directory: Path, *entries: Exchange, name: str = "20261121T101112Z", redacted: Any = "1a2b3c4d") -> Path:
-    """As a recording leaves them."""
+    """Write exchanges like a recording does."""
     raw = directory / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     head = {"log": {"version": "1.2", "_bank": URL, "_redacted": redacted}}
@@ -72,7 +72,7 @@ def tape(directory: Path, *entries: Exchange, name: str = "20261121T101112Z", re
 
 
 def redacted_tape(directory: Path, *entries: Exchange, key: bytes = b"k" * 32) -> Tape:
-    """These as a redacted recording in `directory`/tape, made with the vault in `directory`."""
+    """Write a redacted recording of these exchanges to `directory`/tape, with the vault in `directory`."""
     redact = VaultWriter(Redactor(key), DEFAULT, vault.open_for_writing(directory), key).entry
     recording = Recording(directory / "tape", redact, {"redacted": fingerprint(key)})
 
@@ -97,7 +97,7 @@ def derived(directory: Path, *entries: Exchange, name: str = "20261121T101112Z")
 
 
 def rules(directory: Path) -> dict[str, Mapping[str, Any]]:
-    """What was derived, by id, as the cassettes say it."""
+    """Return the derived rules by id, as the cassettes contain them."""
     from xs2a_sandbox.documents import yaml_reader
 
     files = sorted((directory / "tape" / "cassettes").glob("*.yaml"))
@@ -118,7 +118,7 @@ def again(bank: Engine, *entries: Exchange) -> list[Response]:
 
 
 def same_body(recorded: bytes, replayed: bytes) -> bool:
-    """Equal as JSON, if it is JSON that says one thing only; else byte for byte."""
+    """Return whether bodies are equal: as JSON if it is unambiguous, otherwise byte for byte."""
     if recorded == replayed:
         return True
     try:

@@ -1,4 +1,4 @@
-"""One session of the bundled bank at a time that a test says, seen as a client, a payment user and a tester see it."""
+"""A session of the bundled bank at a given time, as a client, a payment user and a tester see it."""
 
 import asyncio
 import json as jsonlib
@@ -28,7 +28,7 @@ _LOOP = asyncio.new_event_loop()
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """What can be authorised; `link` is the page's that came with it."""
+    """A resource that can be authorised. `link` is the link to its page."""
 
     kind: str
     path: str
@@ -40,7 +40,7 @@ class Thing:
 
 
 def an_engine_at(time: str, store: Store | None = None, **options: Any) -> Engine:
-    """Every session begins at that time, the bank's where it has no offset, and stands still."""
+    """Return an engine whose sessions start at this time, in the bank's time zone by default, with a frozen clock."""
     return governed(store=store, clock=Clock(frozen=read_time(time)), **options)
 
 
@@ -55,7 +55,7 @@ class TimedBank:
     def __post_init__(self) -> None:
         self.now = datetime.fromisoformat(self.control("GET", "clock").json()["now"])
 
-    # -- asking
+    # -- requests
 
     def ask(
         self,
@@ -67,7 +67,7 @@ class TimedBank:
         consent: str | None = None,
         door: Door = "process",
     ) -> Answer:
-        """`headers` change the usual ones; None leaves one out."""
+        """Send a request. `headers` change the default ones; None removes one."""
         fields: dict[str, str | None] = {
             "X-Request-ID": REQUEST_ID,
             "PSU-IP-Address": "192.0.2.7",
@@ -84,7 +84,7 @@ class TimedBank:
         return Answer(response.status, {n.lower(): v for n, v in response.headers}, response.body)
 
     def get(self, target: str, **options: Any) -> Any:
-        """The body of an answer that has to be 200."""
+        """Return the body of an answer with status 200."""
         answer = self.ask("GET", target, **options)
         assert answer.status == 200, (target, answer.status, answer.body)
         return answer.json()
@@ -95,16 +95,16 @@ class TimedBank:
     # -- the time
 
     def at(self, time: str | datetime, **more: Any) -> "TimedBank":
-        """Stops the clock at that time, perhaps with a `seed`."""
+        """Freeze the clock at this time, optionally with a `seed`."""
         moment = read_time(time) if isinstance(time, str) else time
         return self._set("PUT", {"frozen": moment.isoformat(), **more})
 
     def run(self, seconds: int) -> "TimedBank":
-        """Lets the clock run, so far from the real time."""
+        """Let the clock run with this shift from the real time."""
         return self._set("PUT", {"shift": seconds})
 
     def move(self, seconds: int) -> "TimedBank":
-        """A clock that runs runs on, and one that stands still stands still."""
+        """Move the clock. A running clock keeps running; a frozen one stays frozen."""
         return self._set("POST", {"move": seconds})
 
     def _set(self, method: str, body: Mapping[str, Any]) -> "TimedBank":
@@ -114,13 +114,13 @@ class TimedBank:
         return self
 
     def wait(self, **by: int) -> "TimedBank":
-        """Lets so much time pass; an hour is an hour on the days that clocks change, too."""
+        """Let this time pass in real hours, also on days with a clock change."""
         return self.at((self.now.astimezone(UTC) + timedelta(**by)).astimezone(BANK_ZONE))
 
     def day(self, days: int = 0) -> str:
         return (self.now.astimezone(BANK_ZONE).date() + timedelta(days=days)).isoformat()
 
-    # -- making
+    # -- creation
 
     def payment(self, debtor: str, product: str = bodies.SEPA, *, wishes: Any = APART, **changes: Any) -> Thing:
         body = bodies.payment(product, **{"debtor": debtor, "amount": "12.50", **changes})
@@ -130,7 +130,7 @@ class TimedBank:
         return Thing("payment", links["self"]["href"], _local(links["scaRedirect"]["href"]))
 
     def consent(self, *ibans: str, wishes: Any = APART, **changes: Any) -> Thing:
-        """For all accounts where none is named."""
+        """Create a consent, by default for all accounts."""
         body = bodies.consent(*ibans, **{"validUntil": "9999-12-31", **changes})
         answer = self.ask("POST", "/v1/consents", json=body, headers=wishes)
         assert answer.status == 200, answer.body
@@ -146,7 +146,7 @@ class TimedBank:
         return Thing("basket", answer.json()["_links"]["self"]["href"])
 
     def cancellation(self, payment: Thing) -> Thing:
-        """Of a payment whose DELETE is 202."""
+        """Delete a payment that needs an authorised cancellation (202)."""
         answer = self.ask("DELETE", payment.path)
         assert answer.status == 202, answer.body
         return Thing("cancellation", payment.path)
@@ -154,24 +154,24 @@ class TimedBank:
     def delete(self, thing: Thing) -> int:
         return self.ask("DELETE", thing.path).status
 
-    # -- authorising
+    # -- authorisation
 
     def start(self, thing: Thing, psu: str | None = None, wishes: Mapping[str, str] = REDIRECT) -> Answer:
         family = "cancellation-authorisations" if thing.kind == "cancellation" else "authorisations"
         return self.ask("POST", f"{thing.path}/{family}", headers={"PSU-ID": psu, **wishes})
 
     def begin(self, thing: Thing, psu: str | None = None, wishes: Mapping[str, str] = REDIRECT) -> str:
-        """The path of an authorisation that has to be possible."""
+        """Start an authorisation, and return its path."""
         answer = self.start(thing, psu, wishes)
         assert answer.status == 201, answer.body
         return answer.headers["location"]
 
     def decide(self, authorisation: str, decision: str = "approve") -> Answer:
-        """Through the control interface."""
+        """Decide through the control interface."""
         return self.control("POST", f"sca/{authorisation.rpartition('/')[2]}", {"decide": decision})
 
     def sign(self, thing: Thing, *psus: str) -> str:
-        """The status that the last decision is answered with."""
+        """Return the status in the answer to the last decision."""
         status = ""
         for psu in psus:
             answer = self.decide(self.begin(thing, psu))
@@ -180,10 +180,10 @@ class TimedBank:
         return status
 
     def open(self, link: str, **more: str) -> Answer:
-        """The page, as a browser gets it."""
+        """Return the page as a browser gets it."""
         return self.ask("GET", link + "".join(f"&{name}={value}" for name, value in more.items()), door="direct")
 
-    # -- looking
+    # -- reading
 
     def status(self, thing: Thing) -> str:
         value = self.get(f"{thing.path}/status")
@@ -193,18 +193,18 @@ class TimedBank:
         return str(self.get(authorisation)["scaStatus"])
 
     def listed(self, thing: Thing) -> list[str]:
-        """The ids of its authorisations."""
+        """Return the ids of its authorisations."""
         family = "cancellation-authorisations" if thing.kind == "cancellation" else "authorisations"
         return list(self.get(f"{thing.path}/{family}")["authorisationIds"])
 
     def kept(self, collection: str, id: str | None = None) -> Any:
-        """What the control interface shows."""
+        """Return the document that the control interface shows."""
         answer = self.control("GET", f"state/{collection}" + (f"/{id}" if id else ""))
         assert answer.status == 200, answer.body
         return answer.json()
 
     def balances(self, iban: str) -> dict[str, Any]:
-        """By type."""
+        """Return balances by type."""
         balances_listed = self.get(f"/v1/accounts/{iban}/balances", consent=self.watcher)["balances"]
         return {balance["balanceType"]: balance for balance in balances_listed}
 
@@ -218,7 +218,7 @@ class TimedBank:
 
     @property
     def watcher(self) -> str:
-        """The id of a consent for all accounts, made by who looks first."""
+        """Return the id of a consent for all accounts. It is created on first use."""
         if self._watcher is None:
             self._watcher = self.consent(recurringIndicator=False).id
         return self._watcher

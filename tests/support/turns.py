@@ -1,4 +1,4 @@
-"""Parts: of cases that are much alike `make test` takes some, and `make test-slow` the others."""
+"""Divide similar cases: `make test` runs some of them, `make test-slow` the others."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -8,11 +8,11 @@ import pytest
 
 
 def take_turns(items: Iterable[pytest.Item], *names: str) -> None:
-    """Marks as slow all but one of those items that differ in the parameters of these names alone."""
+    """Mark items as slow that differ only in the parameters of these names, except for one."""
     alike: dict[object, list[pytest.Item]] = {}
     for item in items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        # Values that cannot be compared are the same object in each case.
+        # Values that cannot be compared are the same objects in every case.
         others = tuple((name, id(value)) for name, value in parameters.items() if name not in names)
         alike.setdefault((item.nodeid.partition("[")[0], others), []).append(item)
     for group in alike.values():
@@ -22,7 +22,7 @@ def take_turns(items: Iterable[pytest.Item], *names: str) -> None:
 
 
 def third_through_sockets(items: Iterable[pytest.Item], door: str, wires: Collection[str]) -> None:
-    """Marks as slow those that go through one of the doors with a socket, but for each third case, which keeps one."""
+    """Mark cases as slow that use a door with a socket. Every third case keeps one such door."""
     wired = [item for item in items if hasattr(item, "callspec") and item.callspec.params.get(door) in wires]
     take_turns(wired, door)
     for item in wired:
@@ -31,5 +31,5 @@ def third_through_sockets(items: Iterable[pytest.Item], door: str, wires: Collec
 
 
 def few(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
-    """All of them as parameters; those that are not `quick` are slow."""
+    """Return all values as parameters. Those that are not in `quick` are slow."""
     return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -1,4 +1,4 @@
-"""A payment user with a browser, in process, and what they can be sent to."""
+"""A payment user with a browser, in process, and the resources to which they can be sent."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ OWN = {psu: next(iban for iban, account in facts.accounts().items() if account["
 
 @dataclass
 class Visitor:
-    """A browser with one link: `page` is what it shows."""
+    """A browser with one link. `page` is the page that it shows."""
 
     client: Client
     link: str
@@ -37,7 +37,7 @@ class Visitor:
         return self._shown(self.client.get(self.link + "".join(f"&{n}={v}" for n, v in more.items()), door=self.door))
 
     def send(self, follow: bool = True, **fields: Any) -> Answer:
-        """A form of the page, with its hidden fields; a redirect to this very page is followed."""
+        """Send a form of the page with its hidden fields. A redirect to the same page is followed."""
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', self.page))
         hidden.update(fields)
         body = urlencode({name: value for name, value in hidden.items() if value is not None}, doseq=True).encode()

@@ -1,4 +1,4 @@
-"""Every call of the package that logs something, as it stands in the code."""
+"""Find all logging calls in the code of the package."""
 
 import ast
 import logging
@@ -21,7 +21,7 @@ LEVELS = {
 
 
 class Call(NamedTuple):
-    """`logger` is the name of the one that is asked, `text` what it is told, before its values are put in."""
+    """`logger` is the name of the logger, `text` its message without values."""
 
     place: str
     logger: str
@@ -50,7 +50,7 @@ def _calls(file: Path, text: str) -> Iterator[Call]:
 
 
 def _loggers(tree: ast.Module, module: str) -> Iterator[tuple[str, str]]:
-    """The names under which the module has loggers, and what they are called."""
+    """Return the names of the module's logger variables, and the names of the loggers."""
     for node in tree.body:
         match node:
             case ast.Assign(

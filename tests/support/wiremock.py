@@ -1,6 +1,6 @@
-"""WireMock itself, serving mappings, and requests that fit them.
+"""WireMock with mappings, and requests that match them.
 
-It is a package of npm that carries the jar (`make clients`); the mappings of real banks lie beside the project.
+The jar comes from an npm package (`make clients`). The mappings of real banks are next to the project.
 """
 
 import json
@@ -48,7 +48,7 @@ _BY_NAME: Mapping[str, Any] = {
 
 
 def missing() -> str | None:
-    """The reason why WireMock cannot serve the banks here, if it cannot."""
+    """Return the reason why WireMock cannot serve the banks here, if there is one."""
     if not BANKS:
         return f"{FOLDER} is not there"
     if shutil.which("java") is None:
@@ -58,7 +58,7 @@ def missing() -> str | None:
 
 @dataclass(frozen=True)
 class BankRequest:
-    """A request that fits a mapping."""
+    """A request that matches a mapping."""
 
     method: str
     target: str
@@ -67,7 +67,7 @@ class BankRequest:
 
 
 class WireMock(Process):
-    """A process of WireMock, on free ports: `url`, and `tls_url` with a certificate of the authority `ca`."""
+    """A WireMock process on free ports: `url`, and `tls_url` with a certificate of the authority `ca`."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -80,14 +80,14 @@ class WireMock(Process):
         super().__init__(directory, str(JARS[-1]), *flags, program=("java", "-jar"))
 
     def begun(self) -> "WireMock":
-        """Itself, once it listens."""
+        """Wait until it is listening, and return it."""
         wait_until(lambda: len(self._ports()) == 2 or self._process.poll() is not None, START)
         assert len(self._ports()) == 2, self.output
         self.url, self.tls_url = (url.format(port) for url, port in zip(_URLS, self._ports(), strict=True))
         return self
 
     def load(self, bank: str) -> None:
-        """Serves the mappings of this bank, and none else, as if nothing had been asked yet."""
+        """Serve only the mappings of this bank, with an empty request log."""
         httpx.delete(f"{self.url}/__admin/mappings", timeout=DEADLINE).raise_for_status()
         for _, mapping in mappings(bank):
             content = json.dumps(mapping, default=float)
@@ -116,7 +116,7 @@ def wiremock_serving(directory: Path) -> Iterator[WireMock]:
 
 
 def mappings(bank: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """The mappings of a bank, each with its place."""
+    """Return the mappings of a bank, each with its place."""
     return wiremock.read_directory(FOLDER / bank).listed
 
 
@@ -125,7 +125,7 @@ def was_unmatched(answer: httpx.Response) -> bool:
 
 
 def fitting(request: Mapping[str, Any]) -> BankRequest:
-    """A simple request that a mapping fits."""
+    """Return a simple request that a mapping matches."""
     headers = [(name, _value(matcher)) for name, matcher in request.get("headers", {}).items()]
     body = _body(request.get("bodyPatterns", []))
     if body and "content-type" not in {name.lower() for name, _ in headers}:
@@ -157,7 +157,7 @@ def _value(matcher: Mapping[str, Any], name: str = "") -> str:
 
 @cache
 def text_of(pattern: str, name: str = "") -> str:
-    """A text that fits a regular expression in whole, and can stand in a header."""
+    """Return a text that matches a whole regular expression, and that is valid in a header."""
     if re.escape(pattern) == pattern or not pattern:
         return pattern
     for text in (str(_BY_NAME.get(name, "")), *_USUAL):
@@ -179,7 +179,7 @@ def _body(patterns: Sequence[Mapping[str, Any]]) -> str:
             value = pattern["equalToJson"]
             return value if isinstance(value, str) else json.dumps(value, default=float)
         if "matches" in pattern:
-            # A field of a form that may hold anything holds something.
+            # A form field that may have any value gets one.
             return re.sub(r"=(?=&|$)", "=some-text", text_of(pattern["matches"]))
     members: dict[str, Any] = {}
     for path in (pattern["matchesJsonPath"] for pattern in patterns if "matchesJsonPath" in pattern):

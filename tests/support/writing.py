@@ -1,4 +1,4 @@
-"""Small interfaces of a bank, written as cassettes and read as the sandbox reads them."""
+"""Read small interfaces from cassettes in tests."""
 
 import asyncio
 import json
@@ -34,10 +34,10 @@ BANK: dict[str, Any] = {
         {"id": "make", "method": "POST", "path": "/v1/things", "respond": {"body": "make"}},
     ],
 }
-"""A bank of things: three operations, and every error the sandbox needs."""
+"""A bank of things: three operations, and all errors that the sandbox needs."""
 
 Layer = Mapping[str, Any]
-"""Text, or plain data, by file name."""
+"""Content by file name, as text or plain data."""
 
 
 def write(directory: Path, files: Layer) -> Path:
@@ -50,7 +50,7 @@ def write(directory: Path, files: Layer) -> Path:
 
 
 def check(directory: Path, *layers: Layer, bank: Any = BANK) -> tuple[interface.Interface | None, list[Problem]]:
-    """The layers over the bank, with every problem of them."""
+    """Return the interface of the layers above the bank, with all problems."""
     paths = [[write(directory / "0", {"bank.yaml": bank})]]
     paths += [[write(directory / str(number), files)] for number, files in enumerate(layers, 1)]
     return interface.check(paths, SCHEMAS, NAMED)
@@ -61,7 +61,7 @@ def problems(directory: Path, *layers: Layer, bank: Any = BANK) -> list[Problem]
 
 
 def rules(*specs: Mapping[str, Any]) -> Layer:
-    """A layer of one file of rules; what a rule does not say of its answer is its id."""
+    """Return a layer with one file of rules. A rule without an answer answers with its id."""
     return {"rules.yaml": {"cassette": 1, "rules": [{"respond": {"body": spec["id"]}, **spec} for spec in specs]}}
 
 
@@ -84,5 +84,5 @@ def header(response: Response, name: str) -> str | None:
 
 
 def rule_of(response: Response) -> str | None:
-    """The id of the rule or operation that answered."""
+    """Return the id of the rule or operation that answered."""
     return header(response, "X-Sandbox-Rule")

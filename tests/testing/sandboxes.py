@@ -21,7 +21,7 @@ def a_sandbox(directory: Path | None = None) -> Sandbox:
 
 
 def consent(sandbox: Sandbox, *ibans: str, **headers: str) -> str:
-    """A new one, that waits for its payment user."""
+    """Create a consent that awaits its payment user."""
     body = {
         "access": {"balances": [{"iban": iban} for iban in ibans], "transactions": []},
         "recurringIndicator": False,
@@ -34,7 +34,7 @@ def consent(sandbox: Sandbox, *ibans: str, **headers: str) -> str:
 
 
 def payment(sandbox: Sandbox, debtor: str, **headers: str) -> str:
-    """A new one, that waits for its payment user."""
+    """Create a payment that awaits its payment user."""
     body = {
         "endToEndIdentification": "E2E",
         "debtorAccount": {"iban": debtor, "currency": "EUR"},

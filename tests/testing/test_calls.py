@@ -1,4 +1,4 @@
-"""The journal in a test's words."""
+"""The journal in the pytest fixtures."""
 
 import inspect
 from typing import Any
@@ -21,7 +21,7 @@ def calls() -> Calls:
     return Calls(journal)
 
 
-def test_before_the_first_there_is_no_last() -> None:
+def test_the_last_call_of_an_empty_journal_is_an_error() -> None:
     with pytest.raises(LookupError, match="no request has reached"):
         Calls(Journal()).last  # noqa: B018
 
@@ -39,7 +39,7 @@ def test_before_the_first_there_is_no_last() -> None:
         ({"method": "PUT", "times": 0}, []),
     ],
 )
-def test_what_was_called_is_given(calls: Calls, given: dict[str, Any], numbers: list[int]) -> None:
+def test_asserted_calls_are_returned(calls: Calls, given: dict[str, Any], numbers: list[int]) -> None:
     assert [call.number for call in calls.assert_called(**given)] == numbers
 
 
@@ -52,31 +52,31 @@ def test_what_was_called_is_given(calls: Calls, given: dict[str, Any], numbers: 
         ({"status": 401}, "      the status is 200, not 401"),
     ],
 )
-def test_what_was_not_is_an_assertion_error(calls: Calls, given: dict[str, Any], text: str) -> None:
+def test_a_missing_call_is_an_assertion_error(calls: Calls, given: dict[str, Any], text: str) -> None:
     with pytest.raises(AssertionError) as caught:
         calls.assert_called(**given)
     assert text in str(caught.value)
 
 
-def test_what_must_not_have_been_called(calls: Calls) -> None:
+def test_a_call_can_be_asserted_not_to_have_happened(calls: Calls) -> None:
     calls.assert_not_called("DELETE")
     calls.assert_not_called("GET", "/v1/accounts", query={"a": "c"})
     with pytest.raises(AssertionError, match="expected never: GET"):
         calls.assert_not_called("GET")
 
 
-def test_finding_asserts_nothing(calls: Calls) -> None:
+def test_find_asserts_nothing(calls: Calls) -> None:
     assert [call.number for call in calls.find("GET", query={"a": "b"})] == [3]
     assert calls.find("PUT") == []
 
 
-def test_every_filter_narrows_what_was_called() -> None:
+def test_every_filter_limits_the_calls() -> None:
     parameters = inspect.signature(Calls.assert_called).parameters.keys() - {"self", "times"}
-    # A test has one session, and begins anew with `clear`; the console turns pages and looks for any text.
+    # A test has one session, and starts again with `clear`. Only the console uses pages and text search.
     assert parameters == {filter_.name for filter_ in FILTERS} - {"session", "since", "before", "text"}
 
 
-def test_it_can_begin_anew(calls: Calls) -> None:
+def test_the_journal_can_be_cleared(calls: Calls) -> None:
     calls.clear()
     calls.assert_not_called()
     assert str(calls) == "  no request has reached the sandbox"

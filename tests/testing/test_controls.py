@@ -1,4 +1,4 @@
-"""The time, the state and the payment user's decisions, in a test's hand."""
+"""Controlling the clock, the state and the payment user's decisions in tests."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -39,17 +39,17 @@ def test_time_passes_and_a_consent_expires(xs2a: Sandbox) -> None:
     "at",
     ["2027-01-02T09:00", "2027-01-02T08:00:00Z", datetime(2027, 1, 2, 9, tzinfo=BANK_ZONE), datetime(2027, 1, 2, 9)],
 )
-def test_it_stops(xs2a: Sandbox, at: str | datetime) -> None:
+def test_the_clock_can_be_frozen_at_a_time(xs2a: Sandbox, at: str | datetime) -> None:
     assert xs2a.clock.freeze(at).isoformat() == "2027-01-02T09:00:00+01:00"
     assert (xs2a.clock.now.isoformat(), xs2a.clock.today.isoformat()) == ("2027-01-02T09:00:00+01:00", "2027-01-02")
     assert xs2a.clock.move(days=-1).isoformat() == "2027-01-01T09:00:00+01:00"
 
 
-def test_it_stops_now(xs2a: Sandbox) -> None:
+def test_the_clock_can_be_frozen_at_the_current_time(xs2a: Sandbox) -> None:
     assert xs2a.clock.freeze() == xs2a.clock.now
 
 
-def test_what_is_no_time_is_refused(xs2a: Sandbox) -> None:
+def test_an_invalid_time_is_refused(xs2a: Sandbox) -> None:
     with pytest.raises(UserMistake, match="ISO 8601"):
         xs2a.clock.freeze("tomorrow")
     with pytest.raises(UserMistake, match="from 1970 to 2999"):
@@ -70,8 +70,8 @@ def test_the_state_can_be_read_and_written(xs2a: Sandbox) -> None:
     assert xs2a.request("GET", f"/v1/consents/{id}/status").status != 200
 
 
-def test_what_the_sandbox_keeps_for_itself_is_not_written(xs2a: Sandbox) -> None:
-    with pytest.raises(UserMistake, match="sandbox's own"):
+def test_the_sandboxs_own_state_cannot_be_written(xs2a: Sandbox) -> None:
+    with pytest.raises(UserMistake, match="is internal"):
         xs2a.state.put("_session", "time", {})
 
 
@@ -85,7 +85,7 @@ def test_a_consent_is_approved(xs2a: Sandbox) -> None:
     assert xs2a.request("GET", f"/v1/consents/{id}/status").json() == {"consentStatus": "valid"}
 
 
-def test_several_signatories_approve_one_after_the_other(xs2a: Sandbox) -> None:
+def test_several_signatories_approve_in_turn(xs2a: Sandbox) -> None:
     assert [xs2a.approve(id) for id in [payment(xs2a, TWO)] * 2] == ["PATC", "ACSP"]
 
 
@@ -103,12 +103,12 @@ def test_an_authorisation_is_decided_by_its_own_id(xs2a: Sandbox) -> None:
     path = f"/v1/payments/sepa-credit-transfers/{id}/authorisations"
     authorisation = xs2a.request("POST", path).json()["authorisationId"]
     assert xs2a.approve(authorisation) == "done"
-    with pytest.raises(UserMistake, match="is done: nothing happens to it any more"):
+    with pytest.raises(UserMistake, match="is done: it cannot change any more"):
         xs2a.decline(authorisation)
 
 
 @pytest.mark.parametrize(("decide", "status"), [("approve", "CANC"), ("decline", "ACTC")])
-def test_a_cancellation_that_waits_is_decided(xs2a: Sandbox, decide: str, status: str) -> None:
+def test_a_pending_cancellation_is_decided(xs2a: Sandbox, decide: str, status: str) -> None:
     id = xs2a.testdata.payment("ACTC")
     document = xs2a.testdata.payments[id]
     path = f"/v1/{document['service']}/{document['product']}/{id}/cancellation-authorisations"
@@ -125,11 +125,11 @@ def test_a_basket_is_approved(xs2a: Sandbox) -> None:
     assert {xs2a.state["payments"][id]["status"] for id in payments} <= {"ACSP", "ACSC", "ACTC"}
 
 
-def test_a_consent_that_is_valid_from_the_beginning_need_not_be_approved(xs2a: Sandbox) -> None:
+def test_approving_a_consent_that_is_valid_at_once_has_no_effect(xs2a: Sandbox) -> None:
     assert xs2a.approve(consent(xs2a, ANNA)) == "authorised"
 
 
-def test_the_payment_user_is_no_client_of_the_bank(xs2a: Sandbox) -> None:
+def test_decisions_are_not_in_the_journal(xs2a: Sandbox) -> None:
     id = payment(xs2a, TWO)
     xs2a.journal.clear()
     xs2a.approve(id)
@@ -140,16 +140,19 @@ def test_the_payment_user_is_no_client_of_the_bank(xs2a: Sandbox) -> None:
     ("prepare", "message"),
     [
         (lambda xs2a: "nobody-knows", "there is no consent, payment, basket or authorisation nobody-knows"),
-        (lambda xs2a: xs2a.testdata.payment("RJCT"), "the bank starts no authorisation of .*: XS2A921E: .* is RJCT"),
+        (
+            lambda xs2a: xs2a.testdata.payment("RJCT"),
+            "the bank does not start an authorisation of .*: XS2A921E: .* is RJCT",
+        ),
         (lambda xs2a: payment(xs2a, ANNA, **{"TPP-Redirect-Preferred": "false"}), "embedded: the app sends"),
     ],
 )
-def test_what_cannot_be_approved(xs2a: Sandbox, prepare: Callable[[Sandbox], str], message: str) -> None:
+def test_an_impossible_approval_is_a_mistake(xs2a: Sandbox, prepare: Callable[[Sandbox], str], message: str) -> None:
     with pytest.raises(UserMistake, match=message):
         xs2a.approve(prepare(xs2a))
 
 
-def test_a_clock_that_stands_has_a_seed() -> None:
+def test_a_frozen_clock_can_have_a_seed() -> None:
     def made(seed: int) -> str:
         sandbox = a_sandbox()
         sandbox.clock.freeze("2027-01-02T09:00", seed=seed)

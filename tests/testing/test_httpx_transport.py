@@ -1,4 +1,4 @@
-"""What is particular to httpx: streams in both directions. The rest is in test_transports."""
+"""The httpx specifics: streams in both directions. The rest is in test_transports."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -23,12 +23,12 @@ async def truncated(request: Request) -> Response:
     return Response(200, (), b"0123456789", "truncate")
 
 
-def test_a_body_in_pieces_is_read_whole(loop: LoopThread) -> None:
+def test_a_streamed_body_is_read_completely(loop: LoopThread) -> None:
     with httpx.Client(transport=HttpxTransport(echo, loop)) as client:
         assert client.post("https://bank.example/", content=iter([b"a", b"b"])).json()["body"] == "ab"
 
 
-def test_an_async_body_in_pieces_is_read_whole(loop: LoopThread) -> None:
+def test_an_async_streamed_body_is_read_completely(loop: LoopThread) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"a"
         yield b"b"
@@ -40,7 +40,7 @@ def test_an_async_body_in_pieces_is_read_whole(loop: LoopThread) -> None:
     assert asyncio.run(uploaded()) == "ab"
 
 
-def test_of_a_truncated_answer_the_beginning_arrives(loop: LoopThread) -> None:
+def test_the_start_of_a_truncated_answer_arrives(loop: LoopThread) -> None:
     client = httpx.Client(transport=HttpxTransport(truncated, loop))
     with client, client.stream("GET", "https://bank.example/") as answer:
         assert (answer.status_code, answer.headers["content-length"]) == (200, "10")
@@ -50,7 +50,7 @@ def test_of_a_truncated_answer_the_beginning_arrives(loop: LoopThread) -> None:
             next(pieces)
 
 
-def test_who_gives_up_ends_the_work(loop: LoopThread) -> None:
+def test_cancelling_the_request_cancels_the_answer(loop: LoopThread) -> None:
     ended = []
 
     async def broken_off() -> None:

@@ -1,4 +1,4 @@
-"""What of an answer goes over the wire."""
+"""The parts of an answer that would be sent over the network."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from xs2a_sandbox.features.pytest.in_process import ask
 from xs2a_sandbox.http import Request, Response
 
 
-def test_an_answer_that_breaks_off_is_closed_all_the_same() -> None:
+def test_an_answer_that_breaks_off_is_closed_nevertheless() -> None:
     closed = []
 
     async def rest():  # type: ignore[no-untyped-def]

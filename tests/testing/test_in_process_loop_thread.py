@@ -1,4 +1,4 @@
-"""A loop beside the caller's."""
+"""A loop in another thread than the caller's."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ async def late() -> None:
     await asyncio.sleep(DEADLINE * 10)
 
 
-def test_who_waits_too_long_is_told_and_the_work_ends(loop: LoopThread) -> None:
+def test_a_timeout_is_raised_and_cancels_the_work(loop: LoopThread) -> None:
     ended = threading.Event()
 
     async def work() -> None:
@@ -41,7 +41,7 @@ def test_who_waits_too_long_is_told_and_the_work_ends(loop: LoopThread) -> None:
     assert ended.wait(DEADLINE)
 
 
-def test_closing_ends_what_still_runs_and_the_thread() -> None:
+def test_closing_cancels_running_work_and_ends_the_thread() -> None:
     others = set(threading.enumerate())
     loop = LoopThread()
     future = loop.submit(late())
@@ -55,7 +55,7 @@ def test_closing_ends_what_still_runs_and_the_thread() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_it_starts_again_after_a_fork(loop: LoopThread) -> None:
+def test_the_loop_starts_again_after_a_fork(loop: LoopThread) -> None:
     loop.run(name())
     child = os.fork()
     if child == 0:
@@ -71,7 +71,7 @@ def test_it_starts_again_after_a_fork(loop: LoopThread) -> None:
     assert status == [0]
 
 
-def test_waiting_does_not_take_the_processor(loop: LoopThread) -> None:
+def test_waiting_takes_no_cpu_time(loop: LoopThread) -> None:
     before = time.process_time()
     with pytest.raises(TimeoutError):
         loop.run(late(), 0.2)

@@ -1,4 +1,4 @@
-"""The fault of a run, as an app's tests learn of it."""
+"""The fault injected by a campaign, as an app's tests see it."""
 
 from pathlib import Path
 
@@ -12,20 +12,20 @@ pytest_plugins = ["pytester"]
 FAULT = InjectedFault("consent-expired", "account-list", 2, status=401, code="CONSENT_EXPIRED")
 
 
-def test_it_is_read_as_it_was_told() -> None:
+def test_the_fault_is_read_from_the_environment() -> None:
     assert read_injected({"XS2A_SANDBOX_FAULT": FAULT.as_json()}) == FAULT
     assert str(FAULT) == "account-list 2: consent-expired, before"
     assert str(InjectedFault("ids-zero")) == "ids-zero"
 
 
-def test_elsewhere_there_is_none() -> None:
+def test_without_the_variable_there_is_no_fault() -> None:
     assert read_injected({}) is None
     assert read_injected({"XS2A_SANDBOX_FAULT": ""}) is None
-    with pytest.raises(UserMistake, match="is not what a campaign has written"):
+    with pytest.raises(UserMistake, match="must be a fault of a campaign"):
         read_injected({"XS2A_SANDBOX_FAULT": "reset"})
 
 
-def test_findings_are_told_in_lines(tmp_path: Path) -> None:
+def test_findings_are_reported_as_lines(tmp_path: Path) -> None:
     file = tmp_path / "findings.jsonl"
     assert read_reports(file) == []
     report({}, "test_a", "nobody listens")
@@ -39,7 +39,7 @@ def test_findings_are_told_in_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_a_test_that_asks_for_it_and_fails_is_a_finding(
+def test_a_failing_test_with_the_fault_fixture_is_a_finding(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     findings = pytester.path / "findings.jsonl"
@@ -67,5 +67,5 @@ def test_a_test_that_asks_for_it_and_fails_is_a_finding(
     findings.unlink()
     monkeypatch.delenv("XS2A_SANDBOX_FAULT")
     pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
-    # In a run without a fault every failure counts.
+    # In a run without a fault, every failure counts.
     assert [one["test"].rpartition("::")[2] for one in read_reports(findings)] == ["test_told", "test_without"]

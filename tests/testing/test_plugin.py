@@ -1,4 +1,4 @@
-"""The plugin as pytest runs it."""
+"""The plugin in real runs of pytest."""
 
 import os
 import re
@@ -22,22 +22,22 @@ FLAGS = (*LOADED, *(word for other in OTHERS for word in ("-p", f"no:{other}")))
 
 @pytest.fixture(autouse=True)
 def at_home(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In an empty folder, with an empty home, and with the short summary that is printed at a desk."""
+    """Use an empty folder, an empty home, and the short summary that is printed outside of CI."""
     monkeypatch.setenv("HOME", str(pytester.path / "home"))
-    # Where `CI` is set, pytest repeats the whole of each failure in its summary, and the texts are counted.
+    # If `CI` is set, pytest repeats each complete failure in its summary, but these tests count the texts.
     for name in ("PYTEST_ADDOPTS", "CI", "BUILD_NUMBER"):
         monkeypatch.delenv(name, raising=False)
 
 
 def run(pytester: pytest.Pytester, *flags: str) -> pytest.RunResult:
-    """Without the other plugins that are installed: to look for them takes longer than most runs."""
+    """Run without other installed plugins: finding them takes longer than most runs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         return pytester.runpytest_inprocess("-p", plugin.__name__, "-p", "no:cacheprovider", *flags)
 
 
 def run_apart(pytester: pytest.Pytester, *flags: str) -> pytest.RunResult:
-    """With the plugin as pytest finds it, if it is installed."""
+    """Run with the plugin as pytest finds it, if it is installed."""
     return pytester.runpytest_subprocess(*FLAGS, *flags)
 
 
@@ -57,7 +57,7 @@ def test_importing_it_is_cheap() -> None:
     assert ours == {"xs2a_sandbox.errors", "xs2a_sandbox.features", "xs2a_sandbox.features.pytest", plugin.__name__}
 
 
-def test_using_it_imports_no_mitmproxy_and_leaves_no_files(pytester: pytest.Pytester) -> None:
+def test_the_plugin_imports_no_mitmproxy_and_leaves_no_files(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import sys
 
@@ -73,7 +73,7 @@ def test_using_it_imports_no_mitmproxy_and_leaves_no_files(pytester: pytest.Pyte
     assert not (pytester.path / "home").exists()
 
 
-def test_each_test_has_a_bank_of_its_own(pytester: pytest.Pytester) -> None:
+def test_each_test_has_its_own_bank(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
 
@@ -91,7 +91,7 @@ def test_each_test_has_a_bank_of_its_own(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_it_runs_with_xdist(pytester: pytest.Pytester) -> None:
+def test_the_plugin_works_with_xdist(pytester: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     pytester.makepyfile("""
         import pytest
@@ -105,7 +105,7 @@ def test_it_runs_with_xdist(pytester: pytest.Pytester) -> None:
     run_apart(pytester, "-n", "2").assert_outcomes(passed=8)
 
 
-def test_a_failure_shows_what_the_bank_was_asked(pytester: pytest.Pytester) -> None:
+def test_a_failure_shows_the_requests_to_the_bank(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         def test_wrong(xs2a):
             xs2a.request("GET", "/v1/consnts/x")
@@ -135,7 +135,7 @@ def test_a_failure_shows_what_the_bank_was_asked(pytester: pytest.Pytester) -> N
     assert "journal_calls.py" not in text
 
 
-def test_a_failure_before_the_first_request_says_so(pytester: pytest.Pytester) -> None:
+def test_a_failure_before_the_first_request_shows_an_empty_journal(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
 
@@ -172,7 +172,7 @@ def with_cases(pytester: pytest.Pytester, **cases: int) -> None:
         )
 
 
-def test_cassettes_from_the_ini_file_and_from_markers(pytester: pytest.Pytester) -> None:
+def test_cassettes_are_read_from_the_ini_file_and_from_markers(pytester: pytest.Pytester) -> None:
     with_cases(pytester, of_all=418, of_module=429, of_test=503)
     pytester.makeini("[pytest]\nxs2a_cassettes = of_all")
     pytester.mkdir("tests").joinpath("test_it.py").write_text(
@@ -191,7 +191,7 @@ def test_own(xs2a):
     run(pytester, "--strict-markers").assert_outcomes(passed=2)
 
 
-def test_quirks_of_ini_file_and_markers_add_up(pytester: pytest.Pytester) -> None:
+def test_quirks_of_ini_file_and_markers_are_combined(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nxs2a_quirk = ids-zero")
     pytester.makepyfile(
         """
@@ -217,7 +217,7 @@ def test_quirks_of_ini_file_and_markers_add_up(pytester: pytest.Pytester) -> Non
     )
 
 
-def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
+def test_test_data_and_dialect_can_be_set(pytester: pytest.Pytester) -> None:
     for name in ("all", "own"):
         (pytester.path / f"{name}.yaml").write_text(
             f"testdata: 2\npsus:\n  {name}: {{name: Greta, password: x, otp: '1', methods: []}}\n"
@@ -241,10 +241,10 @@ def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
     """)
     result = run(pytester)
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["there is no dialect 'none'; the dialects are *xs2a-1.84*"])
+    result.stdout.fnmatch_lines(["unknown dialect 'none'. The dialects are *xs2a-1.84*"])
 
 
-def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
+def test_the_initial_time_of_banks_can_be_set(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nxs2a_frozen_at = 2031-05-06T07:08")
     pytester.makepyfile("""
         from datetime import date, datetime
@@ -267,8 +267,11 @@ def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
-        ("cassete=['x']", "the marker xs2a takes no cassete; it takes cassettes, quirk, testdata, dialect, frozen_at"),
-        ("['x']", "the marker xs2a takes no positional arguments"),
+        (
+            "cassete=['x']",
+            "the marker xs2a accepts no cassete; its arguments are cassettes, quirk, testdata, dialect, frozen_at",
+        ),
+        ("['x']", "the marker xs2a accepts no positional arguments"),
         ("frozen_at='soon'", "xs2a: frozen_at must be an ISO 8601 time such as 2026-11-21T09:00:00"),
         ("frozen_at=2027", "xs2a: frozen_at must be an ISO 8601 time"),
         (
@@ -280,7 +283,7 @@ def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
         ("cassettes='broken'", "broken/case.yaml:1:15: error unknown-key"),
     ],
 )
-def test_mistakes_are_told_without_a_traceback(pytester: pytest.Pytester, marker: str, message: str) -> None:
+def test_mistakes_are_reported_without_a_traceback(pytester: pytest.Pytester, marker: str, message: str) -> None:
     (pytester.mkdir("broken") / "case.yaml").write_text("{cassette: 1, ruls: []}")
     pytester.makepyfile(f"import pytest\n@pytest.mark.xs2a({marker})\ndef test_one(xs2a): pass")
     result = run(pytester)
@@ -289,7 +292,7 @@ def test_mistakes_are_told_without_a_traceback(pytester: pytest.Pytester, marker
     assert "another exception" not in result.stdout.str()
 
 
-def test_files_are_found_beside_the_test(pytester: pytest.Pytester) -> None:
+def test_files_are_found_next_to_the_test(pytester: pytest.Pytester) -> None:
     folder = pytester.mkdir("deep")
     (folder / "answer.json").write_text('{"a": 1}')
     (folder / "test_it.py").write_text("""
@@ -300,16 +303,16 @@ def test_one(xs2a):
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_the_marker_and_the_options_explain_themselves(pytester: pytest.Pytester) -> None:
+def test_the_marker_and_the_options_are_documented_in_the_help(pytester: pytest.Pytester) -> None:
     run(pytester, "--markers").stdout.fnmatch_lines(
-        ["@pytest.mark.xs2a(cassettes=*quirk=*testdata=*dialect=*): more cassettes*"]
+        ["@pytest.mark.xs2a(cassettes=*quirk=*testdata=*dialect=*): set cassettes*"]
     )
     run(pytester, "--help").stdout.fnmatch_lines(["*xs2a_cassettes*", "*xs2a_testdata*", "*xs2a_dialect*"])
     run(pytester, "--fixtures").stdout.fnmatch_lines_random(["xs2a -- *", "xs2a_server -- *"])
 
 
 @pytest.mark.slow
-def test_a_server_for_all_tests_and_a_session_for_each(pytester: pytest.Pytester) -> None:
+def test_one_server_has_a_session_for_each_test(pytester: pytest.Pytester) -> None:
     with_cases(pytester, mine=503)
     pytester.makepyfile("""
         import pytest
@@ -356,7 +359,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", (DOCS / "pytest.md").read_text()
 
 
 @pytest.mark.slow
-def test_the_guide_does_as_it_says(pytester: pytest.Pytester) -> None:
+def test_the_examples_of_the_guide_work(pytester: pytest.Pytester) -> None:
     bank = Process(pytester.path / "bank")
     bank.start()
     count = 0
@@ -373,7 +376,7 @@ def test_the_guide_does_as_it_says(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_does_not_start_says_why(pytester: pytest.Pytester) -> None:
+def test_a_server_that_does_not_start_is_an_error_with_the_reason(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
 
@@ -382,4 +385,4 @@ def test_a_server_that_does_not_start_says_why(pytester: pytest.Pytester) -> Non
     """)
     result = run(pytester)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*the sandbox did not start: *there is no dialect 'none'*"])
+    result.stdout.fnmatch_lines(["*the sandbox did not start: *unknown dialect 'none'*"])

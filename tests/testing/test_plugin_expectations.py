@@ -1,4 +1,4 @@
-"""What the plugin expects of a test's bank, once the test has passed, and how long a bank is kept."""
+"""The plugin's checks after a test has passed, and the lifetime of a bank."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytest_plugins = ["pytester"]
 RULE = 'RULE = {"id": "busy", "match": {"path": "/mine"}, "respond": {"status": 503}}\n'
 
 
-def test_rules_that_are_never_hit_fail_a_test(pytester: pytest.Pytester) -> None:
+def test_an_unused_rule_fails_a_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         RULE
         + """
@@ -44,11 +44,11 @@ def test_failed_anyhow(xs2a):
     result = run(pytester)
     result.assert_outcomes(passed=4, failed=2)
     text = result.stdout.str()
-    assert text.count("never hit:") == 1
-    result.stdout.fnmatch_lines(["never hit: the added rule busy; *", "*#1 GET /yours → 200*", "*its own failure*"])
+    assert text.count("was never used") == 1
+    result.stdout.fnmatch_lines(["the added rule busy was never used; *", "*#1 GET /yours → 200*", "*its own failure*"])
 
 
-def test_rules_of_a_bank_with_sockets_are_expected_to_be_hit(pytester: pytest.Pytester) -> None:
+def test_an_unused_rule_of_a_server_fails_a_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         RULE
         + """
@@ -86,7 +86,7 @@ def test_mistaken(xs2a_server):
     result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines(
         [
-            "never hit: the added rule busy; *",
+            "the added rule busy was never used; *",
             "*xs2a journal*",
             "*GET /s/test_never_hit-*/mine → 404*",
             "  GET /yours → 404",
@@ -96,7 +96,7 @@ def test_mistaken(xs2a_server):
 
 
 @pytest.mark.parametrize(("ini", "outcome"), [("true", "failed"), ("false", "passed")])
-def test_unmatched_requests_fail_a_test_on_demand(pytester: pytest.Pytester, ini: str, outcome: str) -> None:
+def test_unmatched_requests_fail_a_test_if_configured(pytester: pytest.Pytester, ini: str, outcome: str) -> None:
     pytester.makeini(f"[pytest]\nxs2a_assert_all_matched = {ini}")
     pytester.makepyfile("""
         import pytest
@@ -114,7 +114,7 @@ def test_unmatched_requests_fail_a_test_on_demand(pytester: pytest.Pytester, ini
     assert output == (["  GET /v1/acounts → 404", "  PATCH /v1/accounts → 405"] if outcome == "failed" else [])
 
 
-def test_banks_of_a_module_and_of_a_session(pytester: pytest.Pytester) -> None:
+def test_banks_of_a_module_and_of_a_session_are_shared(pytester: pytest.Pytester) -> None:
     shared = """
         def test_first(xs2a, xs2a_module, xs2a_session):
             for bank in (xs2a, xs2a_module, xs2a_session):
@@ -130,7 +130,7 @@ def test_banks_of_a_module_and_of_a_session(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=4)
 
 
-def test_a_rule_of_a_module_has_all_its_tests_to_be_hit(pytester: pytest.Pytester) -> None:
+def test_a_rule_of_a_module_can_be_used_by_any_of_its_tests(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         RULE
         + """
@@ -154,7 +154,7 @@ def test_asks(xs2a_module):
     file.write_text(text.replace("ASK", "pass"))
     result = run(pytester)
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["never hit: the added rule busy; *", "*xs2a journal*"])
+    result.stdout.fnmatch_lines(["the added rule busy was never used; *", "*xs2a journal*"])
 
 
 def test_scenarios_are_found_by_name(pytester: pytest.Pytester) -> None:
@@ -168,7 +168,7 @@ def test_scenarios_are_found_by_name(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_delays_in_virtual_time(pytester: pytest.Pytester) -> None:
+def test_delays_take_virtual_time(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import httpx
         import pytest
@@ -191,11 +191,11 @@ def test_delays_in_virtual_time(pytester: pytest.Pytester) -> None:
             assert xs2a.clock.now - before == timedelta(seconds=700)
             xs2a.journal.assert_called("GET", "/mine", times=4)
     """)
-    # Without it this would take eleven minutes.
+    # With real time this would take eleven minutes.
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_clients_are_answered_for_one_test_and_refused_ones_fail_it(pytester: pytest.Pytester) -> None:
+def test_clients_are_intercepted_for_one_test_and_refused_connections_fail_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import socket
         import urllib.request
@@ -238,4 +238,4 @@ def test_clients_are_answered_for_one_test_and_refused_ones_fail_it(pytester: py
     """)
     result = run(pytester)
     result.assert_outcomes(passed=4, failed=1)
-    result.stdout.fnmatch_lines(["xs2a has let no HTTP out to 192.0.2.1:443: *"])
+    result.stdout.fnmatch_lines(["xs2a blocked connections to 192.0.2.1:443, *"])

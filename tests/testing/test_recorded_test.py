@@ -1,4 +1,4 @@
-"""Tests that are recorded of a bank once, and answered by the recording ever after."""
+"""Tests that record a bank once, and use the recording afterwards."""
 
 import socket
 from pathlib import Path
@@ -36,7 +36,7 @@ def files(pytester: pytest.Pytester) -> dict[str, bytes]:
     return {file.relative_to(there).as_posix(): file.read_bytes() for file in there.rglob("*") if file.is_file()}
 
 
-def test_the_bank_is_asked_in_the_first_run_alone(pytester: pytest.Pytester) -> None:
+def test_only_the_first_run_sends_requests_to_the_bank(pytester: pytest.Pytester) -> None:
     with FarBank(ok(LIST % b"Anna", b"Content-Type: application/json")) as bank:
         write(pytester, bank)
         run(pytester).assert_outcomes(passed=1)
@@ -47,12 +47,12 @@ def test_the_bank_is_asked_in_the_first_run_alone(pytester: pytest.Pytester) -> 
     assert bank.connections == connections
     assert files(pytester) == recorded
     assert {"test_bank/test_accounts/cassettes/accounts.yaml"} < recorded.keys()
-    # By the redaction of all recordings.
+    # Redacted like all recordings.
     assert not [name for name, content in recorded.items() if b"AT611904300234573201" in content or b"Anna" in content]
-    run(pytester).assert_outcomes(passed=1)  # with the bank gone
+    run(pytester).assert_outcomes(passed=1)  # without the bank
 
 
-def test_all_records_again(pytester: pytest.Pytester) -> None:
+def test_mode_all_records_again(pytester: pytest.Pytester) -> None:
     with FarBank(ok(LIST % b"Anna"), ok((LIST % b"Anna").replace(b"EUR", b"CHF"))) as bank:
         write(pytester, bank)
         assert "currency EUR" in run(pytester, "-s").stdout.str()
@@ -62,7 +62,7 @@ def test_all_records_again(pytester: pytest.Pytester) -> None:
     assert len([name for name in files(pytester) if "/raw/" in name]) == 1
 
 
-def test_none_asks_nobody(pytester: pytest.Pytester) -> None:
+def test_mode_none_sends_no_request(pytester: pytest.Pytester) -> None:
     with FarBank() as bank:
         write(pytester, bank)
         result = run(pytester, "--xs2a-record=none")
@@ -73,7 +73,7 @@ def test_none_asks_nobody(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("more", ["assert False", "xs2a.request('GET', '/v1/accounts/1')"], ids=["test", "bank"])
-def test_what_fails_leaves_the_recording_as_it_was(pytester: pytest.Pytester, more: str) -> None:
+def test_a_failing_test_does_not_change_the_recording(pytester: pytest.Pytester, more: str) -> None:
     def hang_up(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
@@ -85,19 +85,21 @@ def test_what_fails_leaves_the_recording_as_it_was(pytester: pytest.Pytester, mo
         result = run(pytester, "--xs2a-record=all")
     result.assert_outcomes(failed=1)
     if "request" in more:
-        result.stdout.fnmatch_lines(["xs2a: nothing is recorded: the bank has not answered GET /v1/accounts/1: *"])
+        result.stdout.fnmatch_lines(
+            ["xs2a: nothing is recorded, because the bank did not answer GET /v1/accounts/1: *"]
+        )
     assert files(pytester) == before
     assert [one.name for one in (pytester.path / "recordings" / "test_bank").iterdir()] == ["test_accounts"]
 
 
-def test_a_first_run_that_fails_leaves_nothing(pytester: pytest.Pytester) -> None:
+def test_a_failing_first_run_records_nothing(pytester: pytest.Pytester) -> None:
     with FarBank(ok(LIST % b"Anna")) as bank:
         write(pytester, bank, "assert False")
         run(pytester).assert_outcomes(failed=1)
     assert not (pytester.path / "recordings").exists()
 
 
-def test_a_request_that_was_not_recorded_fails_the_test_and_asks_nobody(pytester: pytest.Pytester) -> None:
+def test_an_unrecorded_request_fails_the_test_and_is_not_sent(pytester: pytest.Pytester) -> None:
     with FarBank(ok(LIST % b"Anna")) as bank:
         write(pytester, bank)
         run(pytester).assert_outcomes(passed=1)
@@ -106,12 +108,16 @@ def test_a_request_that_was_not_recorded_fails_the_test_and_asks_nobody(pytester
         result = run(pytester)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["the recording of this test has no answer for:", "  GET /v1/consents/1/status → 4*", "--xs2a-record=all *"]
+        [
+            "the recording of this test has no answer for:",
+            "  GET /v1/consents/1/status → 4*",
+            "record it again with --xs2a-record=all*",
+        ]
     )
     assert bank.connections == connections
 
 
-def test_rules_of_the_test_answer_once_it_is_recorded(pytester: pytest.Pytester) -> None:
+def test_rules_of_the_test_answer_only_after_the_recording_run(pytester: pytest.Pytester) -> None:
     with FarBank(ok(LIST % b"Anna")) as bank:
         write(pytester, bank, rule=True)
         run(pytester).assert_outcomes(passed=1)
@@ -120,16 +126,16 @@ def test_rules_of_the_test_answer_once_it_is_recorded(pytester: pytest.Pytester)
 
 
 @pytest.mark.parametrize(
-    ("marker", "fixture", "told"),
+    ("marker", "fixture", "reason"),
     [
         ('"bank"', "xs2a", "url"),
         ('{"url": "https://b.example", "hots": []}', "xs2a", "hots"),
-        ("{}", "xs2a", "it names no bank"),
+        ("{}", "xs2a", "the URL of the bank is missing"),
         ("7", "xs2a", "url"),
-        ('"https://b.example"', "xs2a_server", "record is for the fixture xs2a; xs2a_server records nothing"),
+        ('"https://b.example"', "xs2a_server", "record works only with the fixture xs2a, not with xs2a_server"),
     ],
 )
-def test_what_cannot_be_is_told(pytester: pytest.Pytester, marker: str, fixture: str, told: str) -> None:
+def test_impossible_markers_are_errors(pytester: pytest.Pytester, marker: str, fixture: str, reason: str) -> None:
     pytester.makepyfile(f"""
         import pytest
 
@@ -139,10 +145,10 @@ def test_what_cannot_be_is_told(pytester: pytest.Pytester, marker: str, fixture:
     """)
     result = run(pytester)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"*xs2a: *{told}*"])
+    result.stdout.fnmatch_lines([f"*xs2a: *{reason}*"])
 
 
-def test_a_test_that_asks_nothing_is_told(pytester: pytest.Pytester) -> None:
+def test_a_test_without_requests_is_an_error(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
 
@@ -152,10 +158,10 @@ def test_a_test_that_asks_nothing_is_told(pytester: pytest.Pytester) -> None:
     """)
     result = run(pytester)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["xs2a: nothing is recorded: the test has asked its bank for nothing"])
+    result.stdout.fnmatch_lines(["xs2a: nothing is recorded, because the test sent no request to the bank"])
 
 
-def test_the_key_of_the_pseudonyms_lies_where_the_ini_file_says(pytester: pytest.Pytester) -> None:
+def test_the_key_of_the_pseudonyms_is_in_the_configured_folder(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nxs2a_confdir = keys")
     with FarBank(ok(b'{"consentStatus": "received"}')) as bank:
         pytester.makepyfile(f"""
@@ -173,7 +179,7 @@ def test_the_key_of_the_pseudonyms_lies_where_the_ini_file_says(pytester: pytest
     assert not (pytester.path / "home").exists()
 
 
-def test_tests_have_recordings_of_their_own() -> None:
+def test_each_test_has_its_own_recording() -> None:
     names = ["test_a", "TestB::test_a", "test_a[1/2]", "test_a[1 2]", "test_" + "a" * 300]
     folders = [RecordedTest.of(Path("tests/test_x.py"), name).folder for name in names]
     assert folders[0] == Path("tests/recordings/test_x/test_a")
@@ -181,14 +187,14 @@ def test_tests_have_recordings_of_their_own() -> None:
     assert max(len(folder.name) for folder in folders) < 100
 
 
-def test_who_is_asked(tmp_path: Path) -> None:
+def test_the_mode_decides_whether_the_bank_is_used(tmp_path: Path) -> None:
     test = RecordedTest(tmp_path / "test_one")
     assert test.asks_bank("once")
     with pytest.raises(UserMistake, match="there is no recording"):
         test.asks_bank("none")
     test.cassettes.mkdir(parents=True)
     for mode in ("once", "none"):
-        with pytest.raises(UserMistake, match="has no cassettes: xs2a-sandbox derive "):
-            test.asks_bank(mode)  # nobody is asked where something is there
+        with pytest.raises(UserMistake, match="has no cassettes: run xs2a-sandbox derive "):
+            test.asks_bank(mode)  # no request is sent if there is a recording
     (test.cassettes / "accounts.yaml").touch()
     assert [test.asks_bank(mode) for mode in ("once", "none", "all")] == [False, False, True]

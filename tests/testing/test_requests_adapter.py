@@ -1,4 +1,4 @@
-"""What is particular to requests: bodies of all kinds, cookies, timeouts. The rest is in test_transports."""
+"""The requests specifics: bodies of all kinds, cookies, timeouts. The rest is in test_transports."""
 
 import io
 import json
@@ -39,7 +39,7 @@ def session(adapter: RequestsAdapter) -> requests.Session:
         (None, ""),
     ],
 )
-def test_bodies_of_all_kinds(loop: LoopThread, data: Any, expected: str) -> None:
+def test_bodies_of_all_kinds_are_sent(loop: LoopThread, data: Any, expected: str) -> None:
     answer = session(RequestsAdapter(echo, loop)).post("https://bank.example/", data=data)
     assert answer.json()["body"].encode("latin-1").decode() == expected
 
@@ -65,5 +65,5 @@ def test_redirects_are_followed(loop: LoopThread) -> None:
 
 
 @pytest.mark.parametrize("timeout", [None, 5, (1, 5), (1, None)])
-def test_timeouts_of_all_kinds(loop: LoopThread, timeout: Any) -> None:
+def test_timeouts_of_all_kinds_are_raised(loop: LoopThread, timeout: Any) -> None:
     assert session(RequestsAdapter(echo, loop)).get("https://bank.example/", timeout=timeout).status_code == 200

@@ -29,7 +29,7 @@ def status(sandbox: Sandbox) -> int:
 # Clients
 
 
-def test_httpx_sync_and_async(xs2a: Sandbox) -> None:
+def test_httpx_clients_are_answered(xs2a: Sandbox) -> None:
     path = f"/v1/consents/{xs2a.testdata.consent()}/status"
     headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
     with xs2a.client(headers=headers) as client:
@@ -49,7 +49,7 @@ def test_httpx_sync_and_async(xs2a: Sandbox) -> None:
     ]
 
 
-def test_requests_mounted_wherever_it_was_before(xs2a: Sandbox) -> None:
+def test_mounting_on_requests_replaces_earlier_adapters(xs2a: Sandbox) -> None:
     session = requests.Session()
     session.mount("https://bank.example/v1", requests.adapters.HTTPAdapter())
     for mounted in (xs2a.mount(session), xs2a.session()):
@@ -58,7 +58,7 @@ def test_requests_mounted_wherever_it_was_before(xs2a: Sandbox) -> None:
     assert len(xs2a.journal) == 4
 
 
-def test_a_request_brings_what_most_need(xs2a: Sandbox) -> None:
+def test_a_request_has_the_usual_headers(xs2a: Sandbox) -> None:
     answer = xs2a.request("get".upper(), "/v1/accounts?a=b", consent="c", query={"withBalance": True, "no": None})
     sent = xs2a.journal.last
     assert sent.target == "/v1/accounts?a=b&withBalance=true"
@@ -69,7 +69,7 @@ def test_a_request_brings_what_most_need(xs2a: Sandbox) -> None:
     assert repr(answer).startswith(f"<SandboxResponse {answer.status} {{")
 
 
-def test_its_headers_can_be_changed_and_left_out(xs2a: Sandbox) -> None:
+def test_the_usual_headers_can_be_changed_and_left_out(xs2a: Sandbox) -> None:
     xs2a.request("POST", "/v1/consents", json={"a": 1}, headers={"x-request-id": None, "PSU-IP-ADDRESS": "::1"})
     sent = xs2a.journal.last
     assert [(n.lower(), v) for n, v in sent.headers] == [
@@ -81,7 +81,7 @@ def test_its_headers_can_be_changed_and_left_out(xs2a: Sandbox) -> None:
     assert xs2a.journal.last.body == b"<xml/>"
 
 
-def test_links_for_the_payment_user_lead_here(xs2a: Sandbox) -> None:
+def test_links_for_the_payment_user_use_the_sandboxs_url(xs2a: Sandbox) -> None:
     body = {"access": {"balances": [{"iban": "AT459880000010204711"}]}, "recurringIndicator": False}
     body |= {"validUntil": xs2a.clock.today.isoformat(), "frequencyPerDay": 1}
     made = xs2a.request("POST", "/v1/consents", json=body).json()
@@ -94,7 +94,7 @@ def test_links_for_the_payment_user_lead_here(xs2a: Sandbox) -> None:
 # Isolation
 
 
-def test_no_sandbox_sees_another() -> None:
+def test_sandboxes_are_isolated() -> None:
     one, other = a_sandbox(), a_sandbox()
     id = one.testdata.consent()
     one.request("DELETE", f"/v1/consents/{id}")
@@ -109,7 +109,7 @@ def test_no_sandbox_sees_another() -> None:
 # Rules
 
 
-def test_a_rule_wins_over_all_before(xs2a: Sandbox) -> None:
+def test_a_rule_overrides_all_earlier_ones(xs2a: Sandbox) -> None:
     assert status(xs2a) == 200
     assert xs2a.add_rule(UNAVAILABLE) == ["added-1"]
     assert status(xs2a) == 503
@@ -119,7 +119,7 @@ def test_a_rule_wins_over_all_before(xs2a: Sandbox) -> None:
     xs2a.journal.assert_called("GET", "/v1/accounts", rule="added-2", times=1)
 
 
-def test_the_state_stays_when_a_rule_is_added(xs2a: Sandbox) -> None:
+def test_adding_a_rule_keeps_the_state(xs2a: Sandbox) -> None:
     xs2a.state.put("notes", "n", {"a": 1})
     xs2a.clock.freeze("2030-01-01")
     xs2a.add_rule(UNAVAILABLE)
@@ -137,7 +137,7 @@ def test_the_state_stays_when_a_rule_is_added(xs2a: Sandbox) -> None:
         ([UNAVAILABLE, "respond: 3"], "missing-key"),
     ],
 )
-def test_what_lint_refuses_is_refused_and_nothing_is_added(xs2a: Sandbox, rules: list[object], code: str) -> None:
+def test_a_rule_with_problems_is_refused_and_not_added(xs2a: Sandbox, rules: list[object], code: str) -> None:
     with pytest.raises(Unreadable) as caught:
         xs2a.add_rule(*rules)  # type: ignore[arg-type]
     assert code in {problem.code for problem in caught.value.problems}
@@ -146,7 +146,7 @@ def test_what_lint_refuses_is_refused_and_nothing_is_added(xs2a: Sandbox, rules:
     assert repr(xs2a) == "<Sandbox 1 exchanges, 0 rules added>"
 
 
-def test_a_fault_is_told(xs2a: Sandbox) -> None:
+def test_a_fault_is_reported(xs2a: Sandbox) -> None:
     xs2a.add_rule({"match": {"path": "/mine"}, "respond": {"fault": "reset"}})
     assert xs2a.request("GET", "/mine").fault == "reset"
     with pytest.raises(httpx.ReadError), xs2a.client() as client:
@@ -154,7 +154,7 @@ def test_a_fault_is_told(xs2a: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("size", [USUAL.body + 1, USUAL.swallowed + 1])
-def test_a_body_beyond_the_limit_is_refused_however_it_comes(xs2a: Sandbox, size: int) -> None:
+def test_a_body_beyond_the_limit_is_refused_by_every_transport(xs2a: Sandbox, size: int) -> None:
     headers = {"Content-Type": "application/json", "X-Request-ID": str(uuid4())}
     url, body = "https://bank.example/v1/consents", b"a" * size
     answers = [xs2a.client().post(url, content=body, headers=headers)]

@@ -1,4 +1,4 @@
-"""In process a client sees what it sees over a socket: the same answers, and the same exceptions."""
+"""A client in process gets the same answers and the same exceptions as over a socket."""
 
 import asyncio
 import builtins
@@ -21,7 +21,7 @@ from xs2a_sandbox.features.pytest.in_process import LoopThread
 from xs2a_sandbox.http import Request, Response
 
 Ask = Callable[..., tuple[int, list[tuple[str, str]], bytes]]
-"""Takes a method, a URL and options; gives what the client makes of the answer."""
+"""Takes a method, a URL and options; returns the client's result."""
 
 
 def with_httpx(transport: Any = None) -> Ask:
@@ -77,7 +77,7 @@ def client(request: pytest.FixtureRequest) -> tuple[Callable[..., Ask], Any]:
 
 
 def both(client: Any, loop: LoopThread, answer: Application, ask: Callable[[Ask, str], Any]) -> tuple[Any, Any]:
-    """What `ask` makes of the same engine behind a socket and without one."""
+    """Return the results of `ask` for the same engine over a socket and in process."""
     make, transport = client
     with opened(lambda: direct_door(answer)) as (door, _):
         url = f"http://127.0.0.1:{door.port}"
@@ -86,7 +86,7 @@ def both(client: Any, loop: LoopThread, answer: Application, ask: Callable[[Ask,
 
 
 def plain(seen: tuple[int, list[tuple[str, str]], bytes]) -> Any:
-    """Without what a server adds to every answer."""
+    """Return the headers without those that a server adds to every answer."""
     status, headers, body = seen
     return status, sorted(pair for pair in headers if pair[0] not in ("date", "connection")), body
 
@@ -100,7 +100,7 @@ def plain(seen: tuple[int, list[tuple[str, str]], bytes]) -> Any:
         ("DELETE", "/v1/consents/x", {}),
     ],
 )
-def test_the_engine_is_asked_the_same(client: Any, loop: LoopThread, method: str, path: str, options: Any) -> None:
+def test_the_engine_gets_the_same_request(client: Any, loop: LoopThread, method: str, path: str, options: Any) -> None:
     def request_seen(ask: Ask, url: str) -> Any:
         body = json.loads(ask(method, url + path, **options)[2])
         body["headers"] = sorted([name.lower(), value] for name, value in body["headers"])
@@ -124,7 +124,7 @@ def test_the_engine_is_asked_the_same(client: Any, loop: LoopThread, method: str
     ids=lambda r: f"{r.status} {len(r.body)}",
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_the_answer_is_the_same(client: Any, loop: LoopThread, response: Response, method: str) -> None:
+def test_the_client_gets_the_same_answer(client: Any, loop: LoopThread, response: Response, method: str) -> None:
     async def answer(request: Request) -> Response:
         return response.without_body() if request.method == "HEAD" else response
 
@@ -134,7 +134,7 @@ def test_the_answer_is_the_same(client: Any, loop: LoopThread, response: Respons
 
 @pytest.mark.parametrize("fault", ["reset", "drop", "truncate", "malformed"])
 @pytest.mark.parametrize("body", [b"", b"x", b"0123456789"])
-def test_a_fault_is_the_same_exception(client: Any, loop: LoopThread, fault: str, body: bytes) -> None:
+def test_a_fault_raises_the_same_exception(client: Any, loop: LoopThread, fault: str, body: bytes) -> None:
     async def answer(request: Request) -> Response:
         return Response(200, (), body, fault)
 
@@ -147,7 +147,7 @@ def test_a_fault_is_the_same_exception(client: Any, loop: LoopThread, fault: str
     assert in_process == over_socket
 
 
-def test_who_does_not_wait_gets_the_clients_own_timeout(client: Any, loop: LoopThread) -> None:
+def test_a_timeout_raises_the_clients_own_exception(client: Any, loop: LoopThread) -> None:
     async def answer(request: Request) -> Response:
         await asyncio.sleep(DEADLINE * 10)
         return Response()
@@ -161,7 +161,7 @@ def test_who_does_not_wait_gets_the_clients_own_timeout(client: Any, loop: LoopT
     assert in_process == over_socket
 
 
-def test_a_long_answer_is_read_to_its_end_and_closed(client: Any, loop: LoopThread) -> None:
+def test_a_long_answer_is_read_completely_and_closed(client: Any, loop: LoopThread) -> None:
     closed = []
 
     async def rest():  # type: ignore[no-untyped-def]
@@ -180,7 +180,7 @@ def test_a_long_answer_is_read_to_its_end_and_closed(client: Any, loop: LoopThre
 
 
 @pytest.mark.parametrize("host", ["bank.example", "localhost:8081", "[::1]:9", "user:pw@bank.example"])
-def test_every_host_is_the_bank(client: Any, loop: LoopThread, host: str) -> None:
+def test_every_host_belongs_to_the_bank(client: Any, loop: LoopThread, host: str) -> None:
     make, transport = client
     status, _, body = make(transport(echo, loop))("GET", f"http://{host}/v1/x")
     content = json.loads(body)
@@ -188,7 +188,7 @@ def test_every_host_is_the_bank(client: Any, loop: LoopThread, host: str) -> Non
     assert ["host", host.rpartition("@")[2]] in [[n.lower(), v] for n, v in content["headers"]]
 
 
-def test_a_sync_client_inside_a_running_loop_and_loops_one_after_another(loop: LoopThread) -> None:
+def test_a_sync_client_works_in_a_running_loop_and_loops_can_be_used_in_turn(loop: LoopThread) -> None:
     transport = transports.httpx_transport(echo, loop)
 
     async def caller() -> list[int]:
@@ -200,7 +200,7 @@ def test_a_sync_client_inside_a_running_loop_and_loops_one_after_another(loop: L
     assert [asyncio.run(caller()) for _ in range(3)] == [[200, 200]] * 3
 
 
-def test_many_at_once_from_one_loop(loop: LoopThread) -> None:
+def test_one_loop_can_send_many_concurrent_requests(loop: LoopThread) -> None:
     async def caller() -> list[str]:
         async with httpx.AsyncClient(transport=transports.httpx_transport(echo, loop)) as client:
             answers = await asyncio.gather(*(client.get(f"http://bank.example/{n}") for n in range(50)))
@@ -210,7 +210,7 @@ def test_many_at_once_from_one_loop(loop: LoopThread) -> None:
 
 
 @pytest.mark.parametrize(("package", "make"), [("httpx", "httpx_transport"), ("requests", "requests_adapter")])
-def test_without_the_library_it_says_what_to_do(
+def test_a_missing_library_is_an_error_with_instructions(
     loop: LoopThread, package: str, make: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = builtins.__import__

@@ -1,4 +1,4 @@
-"""A sandbox with sockets for tests of apps."""
+"""A sandbox with sockets, for tests of apps."""
 
 import json
 import ssl
@@ -32,7 +32,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     process.stop()
 
 
-def test_every_door_leads_to_the_session(process: Process) -> None:
+def test_every_door_uses_the_session(process: Process) -> None:
     served = Served(process, "one")
     made = httpx.post(f"{served.base_url}/v1/consents", json=EVERYTHING, headers=HEADERS, trust_env=False).json()
     path = f"/v1/consents/{made['consentId']}/status"
@@ -51,14 +51,14 @@ def test_every_door_leads_to_the_session(process: Process) -> None:
     assert at_base == by_proxy == over_tls == by_other_proxy == {"consentStatus": "expired"}
 
 
-def test_another_session_sees_nothing_of_it(process: Process) -> None:
+def test_sessions_are_separate(process: Process) -> None:
     Served(process, "two").clock.freeze("2040-01-01")
     served = Served(process, "three")
     assert served.clock.today.year != 2040
     assert httpx.get(served.base_url + PATH, headers=HEADERS, trust_env=False).json() == {"consentStatus": "valid"}
 
 
-def test_state_and_decisions_go_through_the_control_interface(process: Process) -> None:
+def test_state_and_decisions_use_the_control_interface(process: Process) -> None:
     served = Served(process, "four")
     body = {
         "access": {"balances": [{"iban": "AT459880000010204711"}, {"iban": "AT699880000020411880"}]},
@@ -69,7 +69,7 @@ def test_state_and_decisions_go_through_the_control_interface(process: Process) 
     headers = {**HEADERS, "PSU-IP-Address": "192.0.2.1", "TPP-Explicit-Authorisation-Preferred": "true"}
     url = served.base_url
     id = httpx.post(f"{url}/v1/consents", json=body, headers=headers, trust_env=False).json()["consentId"]
-    with pytest.raises(UserMistake, match="has no authorisation that waits: start one first"):
+    with pytest.raises(UserMistake, match="has no pending authorisation: start one first"):
         served.approve(id)
     started = httpx.post(f"{url}/v1/consents/{id}/authorisations", headers=headers, trust_env=False)
     assert started.status_code == 201
@@ -79,7 +79,7 @@ def test_state_and_decisions_go_through_the_control_interface(process: Process) 
         served.decline("nobody")
 
 
-def test_flags_reach_it_and_it_keeps_to_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_are_passed_on_and_the_environment_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "mine.yaml").write_text(
         "cassette: 1\nrules: [{id: mine, match: {path: /mine}, respond: {body: {a: 1}}}]"
@@ -96,18 +96,18 @@ def test_flags_reach_it_and_it_keeps_to_its_own_folder(tmp_path: Path, monkeypat
     process.stop()
 
 
-def test_why_it_does_not_start_is_told(tmp_path: Path) -> None:
+def test_a_failed_start_is_an_error_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match=r"the sandbox did not start: .*nothing"):
         Process(tmp_path, ["--cassettes", str(tmp_path / "nothing")]).start()
 
 
 def test_a_session_needs_a_name(process: Process) -> None:
-    with pytest.raises(UserMistake, match="is no session name"):
+    with pytest.raises(UserMistake, match="is not a valid session name"):
         Served(process, "a b")
 
 
 @pytest.mark.slow
-def test_a_log_that_nobody_reads_stops_nothing(process: Process) -> None:
+def test_an_unread_log_stops_nothing(process: Process) -> None:
     served = Served(process, "many")
     with httpx.Client(trust_env=False, headers={**HEADERS, "X-Long": "x" * 1000}) as client:
         for _ in range(400):
@@ -115,7 +115,7 @@ def test_a_log_that_nobody_reads_stops_nothing(process: Process) -> None:
     assert json.loads(answer.content) == {"consentStatus": "valid"}
 
 
-def test_the_journal_is_the_sessions_own(process: Process) -> None:
+def test_the_journal_is_limited_to_the_session(process: Process) -> None:
     one, other = Served(process, "asked"), Served(process, "unasked")
     body = {"iban": "AT459880000010204711"}
     for served, count in ((one, 2), (other, 1)):
@@ -131,7 +131,7 @@ def test_the_journal_is_the_sessions_own(process: Process) -> None:
     one.journal.assert_not_called()
 
 
-def test_the_test_data_are_those_of_the_bank_in_the_tests_process(process: Process) -> None:
+def test_the_test_data_match_those_of_a_bank_in_process(process: Process) -> None:
     served, here = Served(process, "data"), a_sandbox().testdata
     for role in ("authorised", "expired"):
         assert served.testdata.consent(role) == here.consent(role)
@@ -144,7 +144,7 @@ def test_the_test_data_are_those_of_the_bank_in_the_tests_process(process: Proce
     assert CONSENT in Served(process, "later").testdata.consents
 
 
-def test_rules_are_added_and_taken_away(process: Process) -> None:
+def test_rules_can_be_added_and_removed(process: Process) -> None:
     served, other = Served(process, "ruled"), Served(process, "unruled")
     rule = {"id": "busy", "match": {"operation": "consent-status"}, "respond": {"status": 503}}
     assert served.add_rule(rule, "match: {path: /mine}\nrespond: {status: 418}\n") == ["busy", "added-1.2"]

@@ -1,4 +1,4 @@
-"""What pkilint, which is in development only, finds in a certificate."""
+"""What pkilint, a development dependency, finds in a certificate."""
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -9,7 +9,7 @@ QWAC = "QEVCP-W-PSD2-EIDAS-FINAL-CERTIFICATE"
 
 
 def findings(issued: Issued, kind: str = QWAC) -> set[str]:
-    """The codes of all findings from a notice on. Skips the test where pkilint is not installed."""
+    """Return the codes of all findings from a notice on. Skip the test if pkilint is not installed."""
     pytest.importorskip("pkilint")
     from pkilint import etsi, finding_filter, loader
     from pkilint.etsi.etsi_constants import CertificateType

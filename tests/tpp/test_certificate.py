@@ -9,7 +9,7 @@ from xs2a_sandbox.tpp import certificate
 from xs2a_sandbox.tpp.certificate import LARGEST, CertificateUnreadable
 
 
-def test_a_certificate_says_who_the_tpp_is_and_what_it_may_do() -> None:
+def test_a_certificate_contains_the_identity_and_the_roles_of_the_tpp() -> None:
     made = issued(roles=("PISP",))
     read = certificate.read(der(made))
 
@@ -20,7 +20,7 @@ def test_a_certificate_says_who_the_tpp_is_and_what_it_may_do() -> None:
     assert read.members()["organisation"] == "PSDAT-FMA-123456"
 
 
-def test_a_qseal_is_told_from_a_qwac() -> None:
+def test_a_qseal_is_distinguished_from_a_qwac() -> None:
     assert certificate.read(der(issued("QSEAL"))).kind == "QSEAL"
 
 
@@ -28,14 +28,14 @@ def test_a_certificate_without_statements_has_no_kind_and_no_roles() -> None:
     read = certificate.read(der(issued(has_statements=False)))
 
     assert (read.kind, read.roles) == (None, ())
-    assert "no qualified certificate" in str(read.mistake)
+    assert "not a qualified certificate" in str(read.mistake)
 
 
-def test_statements_that_are_broken_are_told() -> None:
-    assert "cannot be read" in str(certificate.read(der(issued(statements=b"\x30\x03abc"))).mistake)
+def test_broken_statements_are_reported() -> None:
+    assert "do not have the form" in str(certificate.read(der(issued(statements=b"\x30\x03abc"))).mistake)
 
 
-def test_a_pem_file_is_read_in_its_order() -> None:
+def test_a_pem_file_is_read_in_order() -> None:
     first, second = issued(), issued("QSEAL")
     text = b"".join(one.certificate.public_bytes(Encoding.PEM) for one in (first, second))
 
@@ -44,7 +44,7 @@ def test_a_pem_file_is_read_in_its_order() -> None:
         certificate.from_pem(b"-----BEGIN NOTHING-----\n-----END NOTHING-----\n")
 
 
-def test_a_certificate_that_is_too_large_is_not_looked_at() -> None:
+def test_a_certificate_that_is_too_large_is_not_read() -> None:
     with pytest.raises(CertificateUnreadable, match="100000 bytes"):
         certificate.read(b"0" * 100_000)
     assert len(der(issued(key="rsa"))) < LARGEST / 4
@@ -56,10 +56,10 @@ def good() -> bytes:
 
 
 @given(st.binary(min_size=1, max_size=30), st.floats(0, 1), st.booleans())
-def test_broken_ones_are_read_or_refused(good: bytes, noise: bytes, place: float, cut: bool) -> None:
+def test_broken_certificates_are_read_or_refused(good: bytes, noise: bytes, place: float, cut: bool) -> None:
     at = int(place * len(good))
     broken = good[:at] + noise + (b"" if cut else good[at + len(noise) :])
     try:
         assert certificate.read(broken).fingerprint
     except CertificateUnreadable as error:
-        assert "no X.509" in str(error)  # noqa: PT017
+        assert "not a readable X.509" in str(error)  # noqa: PT017

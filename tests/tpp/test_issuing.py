@@ -1,4 +1,4 @@
-"""The certificates are those of ETSI EN 319 412 and TS 119 495, as pkilint judges."""
+"""The certificates conform to ETSI EN 319 412 and TS 119 495, according to pkilint."""
 
 import pytest
 from cryptography import x509
@@ -12,16 +12,16 @@ QSEAL = "NCP-LEGAL-PERSON-CERTIFICATE"
 
 
 def standards(codes: set[str]) -> set[str]:
-    """Without the rules for web sites, which go beyond those of the standards."""
+    """Leave out rules for web sites, which are stricter than the standards."""
     return {code for code in codes if not code.startswith("cabf.")}
 
 
 @pytest.mark.parametrize("key", [pytest.param("rsa", marks=pytest.mark.slow), "ec"])
-def test_nothing_is_wrong_with_a_qwac(key: str) -> None:
+def test_pkilint_finds_no_problem_in_a_qwac(key: str) -> None:
     assert standards(findings(issued(key=key))) == set()
 
 
-def test_a_qwac_is_known_as_one_for_payment_services() -> None:
+def test_a_qwac_is_recognised_as_one_for_payment_services() -> None:
     pytest.importorskip("pkilint")
     from pkilint import etsi, loader
     from pkilint.etsi.etsi_constants import CertificateType
@@ -30,11 +30,11 @@ def test_a_qwac_is_known_as_one_for_payment_services() -> None:
     assert etsi.determine_certificate_type(loaded) is CertificateType.QEVCP_W_PSD2_EIDAS_FINAL_CERTIFICATE
 
 
-def test_nothing_is_wrong_with_a_qseal() -> None:
+def test_pkilint_finds_no_problem_in_a_qseal() -> None:
     assert standards(findings(issued("QSEAL"), QSEAL)) == set()
 
 
-def test_the_issuer_has_signed_it() -> None:
+def test_the_certificate_is_signed_by_the_issuer() -> None:
     made: Issued = issued()
 
     made.certificate.verify_directly_issued_by(ca().certificate)

@@ -1,4 +1,4 @@
-"""Certificates that nobody has issued: refused with a code, whatever they are, in no time."""
+"""Any invalid certificate is quickly refused with a code."""
 
 from datetime import UTC, datetime
 from time import process_time
@@ -13,7 +13,7 @@ from xs2a_sandbox.tpp.trust_service import Trust
 
 NOW = datetime.now(UTC)
 SECONDS = 1.0
-"""Of the processor: a thousand times what a good one takes."""
+"""CPU time: a thousand times as much as for a valid certificate."""
 
 CORPUS = {
     "nothing": b"",
@@ -39,18 +39,18 @@ def good() -> bytes:
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_what_is_no_certificate_is_invalid(trust: Trust, good: bytes, name: str) -> None:
+def test_data_other_than_a_certificate_are_invalid(trust: Trust, good: bytes, name: str) -> None:
     began = process_time()
     for shown in ((CORPUS[name],), (CORPUS[name], good)):
         error = mistake(shown, trust, NOW)
         assert error
         assert error.name == "certificate-invalid"
-    assert mistake((good, CORPUS[name]), trust, NOW) is None, "what is shown beside a good one is not needed"
+    assert mistake((good, CORPUS[name]), trust, NOW) is None, "an additional invalid certificate does not matter"
     assert process_time() - began < SECONDS
 
 
 @given(st.binary(min_size=1, max_size=20), st.floats(0, 1), st.booleans())
-def test_a_certificate_that_was_changed_is_invalid(
+def test_a_changed_certificate_is_invalid(
     trust: Trust, good: bytes, noise: bytes, place: float, is_added: bool
 ) -> None:
     at = int(place * (len(good) - 1))
@@ -62,16 +62,16 @@ def test_a_certificate_that_was_changed_is_invalid(
 
 
 @pytest.mark.parametrize("count", [11, 50, 5000])
-def test_no_chain_is_followed_without_end(trust: Trust, good: bytes, count: int) -> None:
+def test_the_length_of_a_chain_is_limited(trust: Trust, good: bytes, count: int) -> None:
     began = process_time()
     error = mistake([good] * count, trust, NOW)
 
     assert error
-    assert error.values["expected"] == f"{count} certificates were shown, more than 10"
+    assert error.values["expected"] == f"{count} certificates were sent; the maximum is 10"
     assert process_time() - began < SECONDS
 
 
-def test_certificates_that_have_issued_each_other_end_the_search(good: bytes) -> None:
+def test_certificates_that_have_issued_each_other_do_not_loop(good: bytes) -> None:
     began = process_time()
     ring = [der(issued(by=ca(f"Ring {number}"), is_ca=True)) for number in range(9)]
     error = mistake([good, *ring], Trust(), NOW)
@@ -81,7 +81,7 @@ def test_certificates_that_have_issued_each_other_end_the_search(good: bytes) ->
     assert process_time() - began < 10 * SECONDS
 
 
-def test_a_name_that_takes_up_the_whole_certificate_is_not_repeated() -> None:
+def test_a_very_long_name_is_not_quoted() -> None:
     error = mistake([with_long_names(90)], Trust(), NOW)
     assert error
     assert "not trusted here" in error.values["expected"]

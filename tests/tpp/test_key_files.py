@@ -7,7 +7,7 @@ from tests.support.certificates import ca, der, issued
 from xs2a_sandbox.tpp import certificate, key_files
 
 
-def test_both_files_hold_the_certificate_and_its_key_and_are_their_owners(tmp_path: Path) -> None:
+def test_both_files_contain_certificate_and_key_and_are_readable_only_by_the_owner(tmp_path: Path) -> None:
     made = issued()
     as_pem, as_pkcs12 = key_files.write(tmp_path, "qwac", made, [ca().certificate], "geheim")
 

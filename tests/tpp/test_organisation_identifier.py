@@ -15,11 +15,11 @@ def test_an_identifier_is_read_and_written(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "PSDAT-FMA-", "PSDAT-F-1", "PSDat-FMA-1", "VATAT-U12345678", "PSDAT-FMA-1 2", "PSDAT_FMA_1"]
 )
-def test_what_is_written_otherwise_is_none(text: str) -> None:
+def test_an_invalid_identifier_is_none(text: str) -> None:
     assert organisation_identifier.parse(text) is None
 
 
-def test_an_invented_one_follows_from_the_name() -> None:
+def test_an_invented_identifier_depends_on_the_name() -> None:
     one = organisation_identifier.invent("My TPP")
 
     assert organisation_identifier.parse(one)

@@ -1,4 +1,4 @@
-"""Every bad certificate is refused with its code, and for what is wrong with it; the good one is not."""
+"""Every invalid certificate is refused with the right code and reason. The valid one is accepted."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,37 +19,37 @@ REASONS = {
     "expires-tomorrow": "",
     "not-yet-valid": "is not valid before",
     "unknown-issuer": "O=Other CA,C=AT, which is not trusted",
-    "forged-issuer": "with another key than that has",
+    "forged-issuer": "with a key different from that authority's",
     "self-signed": "CN=tpp.example.org",
-    "tampered": "with another key than that has",
-    "wrong-role": "has the roles ASPSP: it needs AISP",
-    "unspecified-role": "has the roles none: it needs AISP",
+    "tampered": "with a key different from that authority's",
+    "wrong-role": "needs the role AISP; it has the roles ASPSP",
+    "unspecified-role": "needs the role AISP; it has the roles none",
     "no-role": "names no role",
     "unknown-role": "which does not exist",
-    "misnamed-role": "it is PSP_PI",
+    "misnamed-role": "the correct name is PSP_PI",
     "wrong-name": "is registered as 'My TPP', not as 'Somebody Else'",
-    "qseal": "must not make digital signatures",
+    "qseal": "does not allow digital signatures",
     "wrong-type": "it is a QSEAL, not a QWAC",
     "sha1": "signed with SHA1",
     "weak-key": "has 1024 bits",
     "weak-curve": "has 192 bits",
-    "malformed-id": "'AT-FMA-123456' is not written as",
-    "vat-id": "'VATAT-U12345678' is not written as",
+    "malformed-id": "'AT-FMA-123456' must have the form",
+    "vat-id": "'VATAT-U12345678' must have the form",
     "no-id": "it has no organisation identifier",
-    "other-authority": "the authority it names, 'DE-BAFIN'",
+    "other-authority": "does not belong to its authority, 'DE-BAFIN'",
     "not-qualified": "QcCompliance",
     "no-statements": "no QcStatements",
-    "no-psd2": "nothing of payment services",
-    "broken-statements": "cannot be read as ETSI TS 119 495 has them",
-    "ca": "that of a CA",
-    "server-only": "not for clients of TLS",
+    "no-psd2": "no statement about payment services",
+    "broken-statements": "do not have the form of ETSI TS 119 495",
+    "ca": "the certificate of a CA",
+    "server-only": "does not allow TLS clients",
     "no-signatures": "key usage",
-    "critical-extension": "1.3.6.1.4.1.55555.2 is critical",
-    "long-chain": "51 certificates were shown",
-    "huge": "more than 16384",
-    "truncated": "no X.509",
-    "garbage": "no X.509",
-    "empty": "no X.509",
+    "critical-extension": "its critical extension 1.3.6.1.4.1.55555.2",
+    "long-chain": "51 certificates were sent",
+    "huge": "the maximum is 16384",
+    "truncated": "not a readable X.509",
+    "garbage": "not a readable X.509",
+    "empty": "not a readable X.509",
 }
 
 
@@ -65,19 +65,19 @@ def trust(one: Presented, standing: str | None) -> Trust:
     return Trust((ca().certificate,), revoked, {"PSDAT-FMA-123456": Provider("My TPP", standing == "blocked")})
 
 
-def test_the_zoo_is_large_enough() -> None:
+def test_there_are_enough_specimens() -> None:
     assert len(MISTAKES) >= 25
     assert list(MAKERS) == list(MISTAKES)
 
 
-def test_a_good_certificate_is_taken() -> None:
+def test_a_valid_certificate_is_accepted() -> None:
     one = as_ordered(order())
 
     assert mistake(one.chain, trust(one, None), NOW, ["AISP"]) is None
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_bad_one_is_refused_for_what_is_wrong(name: str) -> None:
+def test_an_invalid_certificate_is_refused_for_its_mistake(name: str) -> None:
     wrong, one = MISTAKES[name], MAKERS[name](order())
     error = mistake(one.chain, trust(one, wrong.standing), NOW + 2 * DAY * (name == "expires-tomorrow"), ["AISP"])
 
@@ -87,20 +87,20 @@ def test_a_bad_one_is_refused_for_what_is_wrong(name: str) -> None:
     assert REASONS.get(name, "") in error.values.get("expected", "")
 
 
-def test_one_that_expires_tomorrow_is_taken_today() -> None:
+def test_a_certificate_that_expires_tomorrow_is_accepted_today() -> None:
     one = MAKERS["expires-tomorrow"](order())
 
     assert mistake(one.chain, trust(one, None), NOW) is None
 
 
-def test_none_at_all_is_missing() -> None:
+def test_a_missing_certificate_is_an_error() -> None:
     error = mistake((), Trust(), NOW)
 
     assert error
     assert error.name == "certificate-missing"
 
 
-def test_a_chain_leads_to_who_is_trusted() -> None:
+def test_a_chain_must_end_at_a_trusted_ca() -> None:
     chain = MAKERS["long-chain"](order()).chain
     short = MAKERS["long-chain"](order())
 
@@ -131,7 +131,7 @@ def test_a_chain_leads_to_who_is_trusted() -> None:
         ("ca", "cabf.serverauth.subscriber_basic_constraints_ca_bit_set"),
     ],
 )
-def test_pkilint_names_what_is_wrong(name: str, code: str) -> None:
+def test_pkilint_finds_the_mistake(name: str, code: str) -> None:
     one = MAKERS[name](order()).issued
 
     assert one

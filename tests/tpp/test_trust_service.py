@@ -16,7 +16,7 @@ def service(tmp_path: Path) -> TrustService:
     return TrustService(tmp_path / "conf")
 
 
-def test_the_ca_is_made_once_and_is_its_owners(service: TrustService) -> None:
+def test_the_ca_is_created_once_and_readable_only_by_its_owner(service: TrustService) -> None:
     ca = service.ca(NOW)
 
     assert service.ca(NOW).certificate == ca.certificate
@@ -26,12 +26,12 @@ def test_the_ca_is_made_once_and_is_its_owners(service: TrustService) -> None:
     assert service.folder.parent.stat().st_mode & 0o077 == 0
 
 
-def test_nobody_is_trusted_before_there_is_a_ca(service: TrustService) -> None:
+def test_without_a_ca_nothing_is_trusted(service: TrustService) -> None:
     assert service.trust() == Trust()
     assert not service.folder.exists()
 
 
-def test_the_register_and_the_list_of_the_revoked_are_believed_at_once(service: TrustService) -> None:
+def test_changes_of_the_register_and_the_revocation_list_apply_at_once(service: TrustService) -> None:
     ca = service.ca(NOW)
     one, two = issued(by=ca), issued(by=ca)
     before = service.trust()
@@ -46,13 +46,13 @@ def test_the_register_and_the_list_of_the_revoked_are_believed_at_once(service: 
     assert {serial for _, serial in after.revoked} == {x.certificate.serial_number for x in (one, two)}
 
 
-def test_only_its_own_certificates_are_revoked(service: TrustService) -> None:
-    with pytest.raises(ConfigError, match="only that can revoke it"):
+def test_a_ca_can_revoke_only_its_own_certificates(service: TrustService) -> None:
+    with pytest.raises(ConfigError, match="only that CA can revoke it"):
         service.revoke(certificate.read(der(issued())), NOW)
 
 
 @pytest.mark.parametrize("name", ["ca.pem", "register.json", "revoked.pem"])
-def test_a_file_that_is_something_else_is_named(service: TrustService, name: str) -> None:
+def test_an_error_names_an_invalid_file(service: TrustService, name: str) -> None:
     service.ca(NOW)
     (service.folder / name).write_text("[1]")
 
@@ -60,7 +60,7 @@ def test_a_file_that_is_something_else_is_named(service: TrustService, name: str
         service.trust()
 
 
-def test_a_broken_key_is_named(service: TrustService) -> None:
+def test_an_error_names_a_broken_key(service: TrustService) -> None:
     service.ca(NOW)
     file = service.folder / "ca.pem"
     file.write_text(file.read_text().replace("M", "N", 20))

@@ -15,7 +15,7 @@ from xs2a_sandbox.upstream.client import Upstream, check
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every name under .example leads here."""
+    """Resolve every name under .example to this machine."""
     known: Callable[..., Any] = socket.getaddrinfo
 
     def resolve(host: str, *rest: Any, **options: Any) -> Any:
@@ -50,7 +50,7 @@ def forward(request: Request, *hosts: str) -> Response:
     return asyncio.run(work())
 
 
-def test_what_is_signed_arrives_byte_for_byte() -> None:
+def test_a_signed_request_arrives_byte_for_byte() -> None:
     headers = [
         ("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"),
         ("digest", "SHA-256=X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE="),
@@ -72,7 +72,7 @@ def test_what_is_signed_arrives_byte_for_byte() -> None:
     assert len(far.head) == 11
 
 
-def test_nothing_is_added_to_a_request_but_via() -> None:
+def test_only_via_is_added_to_a_request() -> None:
     with FarBank() as far:
         send(RealBank(far.url), Request("GET", "/v1"))
 
@@ -82,7 +82,7 @@ def test_nothing_is_added_to_a_request_but_via() -> None:
 @pytest.mark.parametrize(
     "name", ["Connection", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect"]
 )
-def test_what_is_for_the_connection_stays_here(name: str) -> None:
+def test_headers_for_the_connection_are_not_sent_to_the_bank(name: str) -> None:
     with FarBank() as far:
         send(RealBank(far.url), a_request((name, "100-continue"), ("X-Stays", "1"), method="POST", body=b"{}"))
 
@@ -90,7 +90,7 @@ def test_what_is_for_the_connection_stays_here(name: str) -> None:
     assert far.sent("X-Stays") == [b"1"]
 
 
-def test_what_is_for_the_sandbox_or_a_proxy_stays_here() -> None:
+def test_headers_for_the_sandbox_or_a_proxy_are_not_sent_to_the_bank() -> None:
     mine = ("X-Sandbox-Session", "x-sandbox-anything", "Proxy-Authorization", "Proxy-Connection", "X-Named", "x-too")
     request = a_request(*((name, "1") for name in mine), ("connection", "keep-alive, X-Named"), ("Connection", "X-TOO"))
     with FarBank() as far:
@@ -103,7 +103,7 @@ def test_what_is_for_the_sandbox_or_a_proxy_stays_here() -> None:
     ("method", "body", "length"),
     [("GET", b"", []), ("DELETE", b"", []), ("POST", b"", [b"0"]), ("GET", b"{}", [b"2"]), ("DELETE", b"{}", [b"2"])],
 )
-def test_the_length_is_right_whatever_the_client_said(method: str, body: bytes, length: list[bytes]) -> None:
+def test_the_content_length_is_corrected(method: str, body: bytes, length: list[bytes]) -> None:
     with FarBank() as far:
         send(RealBank(far.url), a_request(("content-length", "77"), method=method, body=body))
 
@@ -112,7 +112,7 @@ def test_the_length_is_right_whatever_the_client_said(method: str, body: bytes, 
 
 
 @pytest.mark.parametrize("given", ["127.0.0.1", "127.0.0.1:PORT"])
-def test_a_host_that_is_the_banks_goes_out_as_it_is(given: str) -> None:
+def test_a_host_header_of_the_bank_is_sent_unchanged(given: str) -> None:
     with FarBank() as far:
         given = given.replace("PORT", str(far.port))
         send(RealBank(far.url), Request("GET", "/v1", Headers([("Accept", "*/*"), ("hOST", given)])))
@@ -120,7 +120,7 @@ def test_a_host_that_is_the_banks_goes_out_as_it_is(given: str) -> None:
     assert far.head[1:3] == [b"Accept: */*", f"hOST: {given}".encode()]
 
 
-def test_the_banks_name_compares_without_case() -> None:
+def test_the_banks_name_is_case_insensitive() -> None:
     with FarBank() as far:
         send(RealBank(far.named("Bank.example"), private=True), a_request(("A", "1")))
 
@@ -132,7 +132,7 @@ def test_the_banks_name_compares_without_case() -> None:
     [Request("GET", "/v1"), a_request(), Request("GET", "/v1", Headers([("Host", "127.0.0.1:1")]))],
     ids=["none", "an alias", "another port of its machine"],
 )
-def test_another_host_is_replaced_by_the_banks(request_: Request) -> None:
+def test_another_host_header_is_replaced(request_: Request) -> None:
     with FarBank() as far:
         send(RealBank(far.url), request_)
 
@@ -158,7 +158,7 @@ def test_targets_arrive_untouched(target: str) -> None:
     assert far.head[0] == b"GET " + target.encode("latin-1") + b" HTTP/1.1"
 
 
-def test_answers_come_back_as_they_are() -> None:
+def test_answers_are_returned_unchanged() -> None:
     lines = (b"X-A: \xfc", b"x-a: 2", b"Content-Encoding: gzip", b"Set-Cookie: a=1", b"Set-Cookie: a=2")
     with FarBank(ok(b"no gzip", *lines, status=b"403 Nope")) as far:
         answer = send(RealBank(far.url), a_request())
@@ -174,7 +174,7 @@ def test_answers_come_back_as_they_are() -> None:
     )
 
 
-def test_what_the_bank_says_to_the_connection_stays_here() -> None:
+def test_headers_of_the_bank_for_the_connection_are_removed() -> None:
     lines = (b"Connection: close, X-Named", b"X-Named: 1", b"Keep-Alive: 5", b"Proxy-Authenticate: Basic", b"X-B: 1")
     with FarBank(ok(b"{}", *lines)) as far:
         answer = send(RealBank(far.url), a_request())
@@ -198,12 +198,12 @@ def test_an_answer_without_a_body_keeps_its_length(method: str, status: bytes) -
     assert (answer.body, answer.headers) == (b"", (("Content-Length", "99"),))
 
 
-def test_interim_answers_are_left_out() -> None:
+def test_interim_answers_are_skipped() -> None:
     with FarBank(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + ok(b"done")) as far:
         assert send(RealBank(far.url), a_request()).body == b"done"
 
 
-def test_cookies_and_proxies_of_the_environment_are_nobodys_business(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cookies_and_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
 
     async def work(url: str) -> None:
@@ -219,7 +219,7 @@ def test_cookies_and_proxies_of_the_environment_are_nobodys_business(monkeypatch
     assert not far.sent("Cookie")
 
 
-def test_connections_are_used_again() -> None:
+def test_connections_are_reused() -> None:
     async def work(url: str) -> None:
         upstream = Upstream()
         for _ in range(5):
@@ -232,7 +232,7 @@ def test_connections_are_used_again() -> None:
     assert (len(far.seen), far.connections) == (5, 1)
 
 
-def test_a_loop_is_refused_before_a_connection_is_made() -> None:
+def test_a_loop_is_refused_before_connecting() -> None:
     with FarBank() as far:
         send(RealBank(far.url), a_request(("Via", "1.0 fred")))
         assert far.sent("Via")[0] == b"1.0 fred"
@@ -244,14 +244,14 @@ def test_a_loop_is_refused_before_a_connection_is_made() -> None:
     assert far.connections == 1
 
 
-def test_the_via_of_another_sandbox_is_no_loop() -> None:
+def test_the_via_of_another_sandbox_is_not_a_loop() -> None:
     with FarBank() as far:
         send(RealBank(far.url), a_request(("Via", "1.1 xs2a-sandbox-0123456789abcdef")))
 
     assert len(far.sent("Via")) == 2
 
 
-def test_names_that_lead_to_private_addresses_are_refused() -> None:
+def test_names_that_resolve_to_private_addresses_are_refused() -> None:
     with FarBank() as far, pytest.raises(BankError) as caught:
         send(RealBank(far.named("bank.example")), a_request())
 
@@ -261,7 +261,7 @@ def test_names_that_lead_to_private_addresses_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("host", "private"), [("bank.example", True), ("localhost", False), ("127.0.0.1", False)])
-def test_private_addresses_that_are_named_are_fine(host: str, private: bool) -> None:
+def test_private_addresses_are_allowed_if_configured(host: str, private: bool) -> None:
     with FarBank() as far:
         assert send(RealBank(far.named(host), private=private), a_request()).status == 200
 
@@ -275,12 +275,12 @@ def test_tls_is_verified_for_the_banks_name_and_not_the_clients(tmp_path: Path) 
     assert far.sent("Host") == [b"other.example"]
 
 
-def test_a_bank_without_url_cannot_be_asked() -> None:
+def test_a_bank_without_a_url_is_an_error() -> None:
     with pytest.raises(ValueError, match="URL"):
         send(RealBank(), a_request())
 
 
-def test_forwarding_goes_where_the_request_says() -> None:
+def test_a_request_is_forwarded_to_its_host() -> None:
     with FarBank(ok(b"elsewhere")) as far:
         host = f"LocalHost:{far.port}"
         request = Request("GET", "/a?b#c", Headers([("Host", host), ("X-Sandbox-Session", "a")]), host="other")
@@ -291,7 +291,7 @@ def test_forwarding_goes_where_the_request_says() -> None:
     assert not far.sent("X-Sandbox-Session")
 
 
-def test_forwarding_without_a_host_header_uses_the_name_asked_for() -> None:
+def test_without_a_host_header_a_request_is_forwarded_to_the_requested_name() -> None:
     with pytest.raises(BankError) as caught:
         forward(Request("GET", "/", host="nowhere.invalid"), "nowhere.invalid")
 
@@ -301,12 +301,12 @@ def test_forwarding_without_a_host_header_uses_the_name_asked_for() -> None:
 @pytest.mark.parametrize(
     "host", ["other.example", "a.named.example", "named.example@other.example", "named.example:80/x", "", "[::1"]
 )
-def test_only_named_hosts_are_forwarded_to(host: str) -> None:
+def test_only_configured_hosts_get_forwarded_requests(host: str) -> None:
     with pytest.raises(ValueError, match="forward"):
         forward(Request("GET", "/", Headers([("Host", host)])), "named.example")
 
 
-def test_a_named_host_may_not_lead_to_a_private_address() -> None:
+def test_a_configured_host_with_a_private_address_is_refused() -> None:
     with pytest.raises(BankError) as caught:
         forward(a_request(), "bank.example")
 
@@ -320,8 +320,8 @@ def test_files_are_checked_before_the_first_request(tmp_path: Path) -> None:
         check(RealBank("https://bank.example", ca=tmp_path / "no-such-file"))
 
 
-def test_a_connection_that_has_gone_stale_costs_no_request() -> None:
-    """aiohttp's timeout for reading still runs after a large answer, and may end an idle connection."""
+def test_a_stale_connection_does_not_lose_a_request() -> None:
+    """aiohttp's read timeout still runs after a large answer, and may end an idle connection."""
 
     async def work() -> int:
         upstream = Upstream()

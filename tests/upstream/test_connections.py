@@ -18,7 +18,7 @@ HOST = [("Host", "bank.example")]
 
 
 def talk[T](far: FarBank, work: Callable[[Callable[..., Awaitable[Response]]], Awaitable[T]], **settings: Any) -> T:
-    """What `work` does with a function that sends: method, target and body can be given."""
+    """Return the result of `work`, which gets a function that sends requests."""
 
     async def run() -> T:
         session = BankSession(RealBank(far.url, **settings))
@@ -42,8 +42,8 @@ async def drained(response: Response) -> bytes:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"])
 @pytest.mark.parametrize("end", [hang_up(), reset()], ids=["closed", "reset"])
-def test_nothing_is_sent_twice(method: str, end: Any) -> None:
-    """Not even on a connection that was used before, where aiohttp would try once more."""
+def test_no_request_is_sent_twice(method: str, end: Any) -> None:
+    """Not even on a reused connection, where aiohttp would retry."""
 
     async def work(send: Any) -> None:
         await send("GET")
@@ -56,7 +56,7 @@ def test_nothing_is_sent_twice(method: str, end: Any) -> None:
     assert (len(far.seen), far.connections) == (2, 1)
 
 
-def test_a_connection_that_the_bank_has_closed_is_not_used() -> None:
+def test_a_connection_closed_by_the_bank_is_not_reused() -> None:
     closed = threading.Event()
 
     def once(connection: socket.socket) -> None:
@@ -73,8 +73,8 @@ def test_a_connection_that_the_bank_has_closed_is_not_used() -> None:
         assert talk(far, work).body == b"second"
 
 
-def test_an_answer_that_nobody_asked_for_is_given_to_nobody() -> None:
-    """Else one client would see what was meant for another."""
+def test_an_answer_without_a_request_is_discarded() -> None:
+    """Otherwise a client would see the answer for another one."""
     idle = threading.Event()
     sent = threading.Event()
 
@@ -102,8 +102,8 @@ def test_an_answer_that_nobody_asked_for_is_given_to_nobody() -> None:
 
 @pytest.mark.parametrize("first", [ok(b"first"), b"HTTP/1.1 204 No Content\r\n\r\n", ok(b"x" * 2 * HELD)])
 @pytest.mark.parametrize("tls", [False, True])
-def test_what_follows_an_answer_in_one_piece_is_given_to_nobody(first: bytes, tls: bool, tmp_path: Path) -> None:
-    """Else the next request on the connection would get it."""
+def test_bytes_after_an_answer_are_discarded(first: bytes, tls: bool, tmp_path: Path) -> None:
+    """Otherwise the next request on the connection would get them."""
     authority = Authority(tmp_path)
 
     async def work(send: Any) -> bytes:
@@ -118,7 +118,7 @@ def test_what_follows_an_answer_in_one_piece_is_given_to_nobody(first: bytes, tl
 
 @pytest.mark.parametrize(("size", "streamed"), [(0, False), (HELD - 1, False), (HELD, False), (HELD + 1, True)])
 @pytest.mark.parametrize("chunked", [False, True])
-def test_what_is_larger_than_is_held_comes_in_pieces(size: int, streamed: bool, chunked: bool) -> None:
+def test_a_body_larger_than_the_buffer_arrives_in_pieces(size: int, streamed: bool, chunked: bool) -> None:
     body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     frames = b"%x\r\n" % size + body + b"\r\n0\r\n\r\n" if size else b"0\r\n\r\n"
@@ -150,7 +150,7 @@ def test_a_large_answer_keeps_its_length_and_its_connection() -> None:
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 3])
-def test_closing_a_large_answer_early_ends_its_connection(pieces: int) -> None:
+def test_closing_a_large_answer_early_closes_its_connection(pieces: int) -> None:
     gone = threading.Event()
 
     def endless(connection: socket.socket) -> None:
@@ -184,7 +184,7 @@ def test_closing_a_large_answer_early_ends_its_connection(pieces: int) -> None:
         (b"Content-Length: 9999999", hang, "bank-late"),
     ],
 )
-def test_a_large_answer_that_breaks_off_is_an_error(head: bytes, end: Any, name: str) -> None:
+def test_a_large_incomplete_answer_is_an_error(head: bytes, end: Any, name: str) -> None:
     size = 4 * HELD
     frame = b"%x\r\n" % (size + 1) if head.endswith(b"chunked") else b""
     first = b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + frame + b"x" * size
@@ -209,7 +209,7 @@ def test_a_large_answer_that_breaks_off_is_an_error(head: bytes, end: Any, name:
         assert talk(far, work, read_timeout=0.5) == name
 
 
-def test_an_answer_that_ends_with_its_connection_is_whole() -> None:
+def test_an_answer_can_end_with_its_connection() -> None:
     async def work(send: Any) -> bytes:
         return await drained(await send())
 
@@ -217,7 +217,7 @@ def test_an_answer_that_ends_with_its_connection_is_whole() -> None:
         assert talk(far, work) == b"until the end"
 
 
-def test_who_gives_up_waiting_leaves_no_connection_behind() -> None:
+def test_a_client_that_stops_waiting_leaves_no_open_connection() -> None:
     gone = threading.Event()
 
     def silent(connection: socket.socket) -> None:
@@ -235,8 +235,8 @@ def test_who_gives_up_waiting_leaves_no_connection_behind() -> None:
         assert talk(far, work)
 
 
-def test_fifty_megabytes_do_not_stay_in_memory() -> None:
-    """Measured by what has been read and not passed on when the client stops reading."""
+def test_fifty_megabytes_are_not_held_in_memory() -> None:
+    """Measures what has been read but not passed on when the client stops reading."""
     chunk, times = b"x" * 65536, 800
     sent = 0
 
@@ -264,7 +264,7 @@ def test_fifty_megabytes_do_not_stay_in_memory() -> None:
     assert whole == len(chunk) * times
 
 
-def test_more_is_sent_while_some_is_read() -> None:
+def test_an_answer_is_read_while_the_request_is_sent() -> None:
     first = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (65536 * 40)
 
     async def work(send: Any) -> list[int]:
@@ -285,10 +285,10 @@ def test_more_is_sent_while_some_is_read() -> None:
     :: ::1 fc00::1 fe80::1 fe80::1%eth0 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::7f00:1 64:ff9b::a00:1
     2002:7f00:1:: 2001:db8::1""".split(),
 )
-def test_addresses_that_are_not_public(address: str) -> None:
+def test_private_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2a00:1450:4001::1", "::ffff:8.8.8.8", "64:ff9b::808:808"])
-def test_addresses_that_are_public(address: str) -> None:
+def test_public_addresses_are_public(address: str) -> None:
     assert is_public(address)

@@ -33,7 +33,7 @@ def moved(body: str, *headers: tuple[str, str]) -> str:
         ("https://xs2a.bank.example:/psd2/v1", CLIENT + "/v1"),
     ],
 )
-def test_a_link_to_the_bank_leads_to_the_sandbox(link: str, there: str) -> None:
+def test_a_link_to_the_bank_points_to_the_sandbox(link: str, there: str) -> None:
     headers = (("Location", link), ("content-location", link), JSON)
     response = rewrite(Response(201, headers, json.dumps({"_links": {"self": link}}).encode()), BANK, CLIENT)
 
@@ -41,7 +41,7 @@ def test_a_link_to_the_bank_leads_to_the_sandbox(link: str, there: str) -> None:
     assert json.loads(response.body) == {"_links": {"self": there}}
 
 
-def test_the_endpoints_of_an_oauth_server_lead_to_the_sandbox() -> None:
+def test_endpoints_of_an_oauth_server_point_to_the_sandbox() -> None:
     server = {"issuer": BANK, "token_endpoint": BANK + "/token", "jwks_uri": BANK + "/keys"}
     server["mtls_endpoint_aliases"] = {"token_endpoint": BANK + "/mtls"}
     assert json.loads(moved(json.dumps(server))) == {
@@ -73,20 +73,20 @@ def test_the_endpoints_of_an_oauth_server_lead_to_the_sandbox() -> None:
         " " + BANK,
     ],
 )
-def test_a_link_to_elsewhere_stays(link: str) -> None:
+def test_a_link_to_another_host_is_kept(link: str) -> None:
     response = Response(302, (("Location", link), JSON), json.dumps({"_links": {"a": {"href": link}}}).encode())
 
     assert rewrite(response, BANK, CLIENT) is response
 
 
 @pytest.mark.parametrize("url", ["https://bank.example", "https://bank.example/", "https://BANK.example:443"])
-def test_a_bank_at_the_root_of_its_host(url: str) -> None:
+def test_links_are_rewritten_for_a_bank_at_the_root_of_its_host(url: str) -> None:
     headers = (("Location", "https://bank.example/v1?a"),)
 
     assert rewrite(Response(302, headers), url, CLIENT + "/").headers == (("Location", CLIENT + "/v1?a"),)
 
 
-def test_other_headers_stay() -> None:
+def test_other_headers_are_kept() -> None:
     response = Response(200, (("ASPSP-SCA-Redirect", BANK), ("Link", f"<{BANK}>"), ("X-Location", BANK)))
 
     assert rewrite(response, BANK, CLIENT) is response
@@ -106,7 +106,7 @@ def test_other_headers_stay() -> None:
         '{"\\u005flinks": {"a": {"hr\\u0065f": "%s"}}}',
     ],
 )
-def test_where_links_are(body: str) -> None:
+def test_links_are_rewritten_where_links_are_expected(body: str) -> None:
     assert moved(body % BANK) == body % CLIENT
 
 
@@ -125,11 +125,11 @@ def test_where_links_are(body: str) -> None:
         '{"a": "{\\"_links\\": {\\"self\\": \\"%s\\"}}"}',
     ],
 )
-def test_where_no_links_are(body: str) -> None:
+def test_other_texts_are_not_rewritten(body: str) -> None:
     assert moved(body % BANK) == body % BANK
 
 
-def test_escapes_are_understood_and_those_behind_the_moved_part_stay() -> None:
+def test_escapes_are_decoded_in_the_rewritten_part_and_kept_after_it() -> None:
     start, rest = r"https:\/\/xs2a.b\u0061nk.example\/psd2", r"\/v1\u003Fa=\"\ud83d\ude00"
     body = '{"_links": {"self": "HERE"}}'
 
@@ -147,27 +147,27 @@ def test_escapes_are_understood_and_those_behind_the_moved_part_stay() -> None:
         b"[" * 100_000 + b'{"_links": {"self": "%b"}}' + b"]" * 100_000,
     ],
 )
-def test_what_is_no_json_stays(body: bytes) -> None:
+def test_an_invalid_json_body_is_kept(body: bytes) -> None:
     response = Response(200, (JSON,), body % BANK.encode())
 
     assert rewrite(response, BANK, CLIENT) is response
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/xml", None])
-def test_what_does_not_say_that_it_is_json_stays(kind: str | None) -> None:
+def test_a_body_not_declared_as_json_is_kept(kind: str | None) -> None:
     headers = (("Content-Type", kind),) if kind else ()
     response = Response(200, headers, b'{"_links": {"self": "%b"}}' % BANK.encode())
 
     assert rewrite(response, BANK, CLIENT) is response
 
 
-def test_other_kinds_of_json_are_json() -> None:
+def test_other_media_types_of_json_are_rewritten() -> None:
     response = Response(200, (("content-type", "application/hal+JSON"),), b'{"_links": {"a": "%b"}}' % BANK.encode())
 
     assert rewrite(response, BANK, CLIENT).body == b'{"_links": {"a": "%b"}}' % CLIENT.encode()
 
 
-def test_the_length_of_what_was_changed_is_left_to_the_door() -> None:
+def test_the_length_of_a_changed_body_is_left_to_the_door() -> None:
     body = b'{"_links": {"self": "%b"}}' % BANK.encode()
     headers = (("Content-Length", str(len(body))), JSON, ("Digest", "x"))
 
@@ -185,7 +185,7 @@ def test_the_length_of_what_was_changed_is_left_to_the_door() -> None:
         ("identity", bytes),
     ],
 )
-def test_compressed_bodies(encoding: str, pack: Any) -> None:
+def test_links_in_compressed_bodies_are_rewritten(encoding: str, pack: Any) -> None:
     def answer(link: str) -> Response:
         body = pack(b'{"_links": {"self": "%b"}}' % link.encode())
         return Response(200, (JSON, ("Content-Encoding", encoding), ("Content-Length", str(len(body)))), body)
@@ -210,16 +210,16 @@ def test_compressed_bodies(encoding: str, pack: Any) -> None:
         ),
         ("br", b'{"_links": {"self": "%b"}}' % BANK.encode()),
     ],
-    # Compressed bodies hold the time of day, so they are no names.
+    # Compressed bodies contain the time of day, so they cannot be file names.
     ids=["no gzip", "empty", "cut off", "with more behind it", "too large", "brotli"],
 )
-def test_what_cannot_be_unpacked_stays(encoding: str, body: bytes) -> None:
+def test_a_body_that_cannot_be_unpacked_is_kept(encoding: str, body: bytes) -> None:
     response = Response(200, (JSON, ("Content-Encoding", encoding)), body)
 
     assert rewrite(response, BANK, CLIENT) is response
 
 
-def test_of_a_body_that_is_still_coming_only_the_headers_change() -> None:
+def test_only_the_headers_of_a_streamed_answer_are_rewritten() -> None:
     async def rest() -> AsyncGenerator[bytes]:
         yield b""
 
@@ -250,12 +250,14 @@ WRITTEN = st.sampled_from(
         _numbers,
     ]
 )
-"""Ways to say the same inside a JSON string."""
+"""Notations of the same text inside a JSON string."""
 
 
 @st.composite
 def values(draw: st.DrawFn, depth: int = 4, inside: bool = False, link: Any = False) -> tuple[str, str]:
-    """A JSON text, and what it has to become. `link`: whether a string here is one, or "members" of an object are."""
+    """Draw a JSON text and its rewritten form. `link` says whether a string here is a link, or "members" of an
+    object are.
+    """
     kind = draw(st.sampled_from(["object", "object", "array", "string", "other"] if depth else ["string", "other"]))
     if kind == "other":
         text = draw(st.sampled_from(["null", "true", "-0.0", "1.10e+5", "123456789012345678901234567890"]))
@@ -284,7 +286,7 @@ def values(draw: st.DrawFn, depth: int = 4, inside: bool = False, link: Any = Fa
 
 
 @given(values(), values(inside=True, link="members"))
-def test_everything_but_links_is_the_same_to_the_byte(one: tuple[str, str], other: tuple[str, str]) -> None:
+def test_everything_except_links_is_kept_byte_for_byte(one: tuple[str, str], other: tuple[str, str]) -> None:
     document = '[{},{{"_links":{}}},"{}"]'.format
     before, then = document(one[0], other[0], BANK), document(one[1], other[1], BANK)
     json.loads(then)

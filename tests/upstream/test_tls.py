@@ -60,8 +60,8 @@ def test_a_bank_is_verified_by_default(files: dict[str, Path]) -> None:
     assert context.verify_flags & ssl.VERIFY_X509_STRICT
 
 
-def test_banks_that_are_met_alike_share_what_was_read_of_the_authorities(files: dict[str, Path]) -> None:
-    """Reading those of the system takes longer than most requests."""
+def test_banks_with_the_same_settings_share_a_context(files: dict[str, Path]) -> None:
+    """Reading the authorities of the system takes longer than most requests."""
     usual = RealBank("https://bank.example")
 
     assert tls.context(RealBank("https://other.example", mode="spy")) is tls.context(usual)
@@ -75,13 +75,13 @@ def test_banks_that_are_met_alike_share_what_was_read_of_the_authorities(files: 
     assert len(contexts) == 5
 
 
-def test_a_ca_of_its_own_is_the_only_one(files: dict[str, Path]) -> None:
+def test_a_configured_ca_is_the_only_one(files: dict[str, Path]) -> None:
     (known,) = made(files, ca="ca").get_ca_certs()
 
     assert known["subject"] == ((("commonName", "far-bank"),),)
 
 
-def test_strictness_can_be_switched_off_and_verification_cannot(files: dict[str, Path]) -> None:
+def test_strictness_can_be_turned_off_but_verification_cannot(files: dict[str, Path]) -> None:
     context = made(files, tls_strict=False)
 
     assert not context.verify_flags & ssl.VERIFY_X509_STRICT
@@ -89,11 +89,11 @@ def test_strictness_can_be_switched_off_and_verification_cannot(files: dict[str,
     assert context.check_hostname
 
 
-def test_the_oldest_version_is_a_setting(files: dict[str, Path]) -> None:
+def test_the_minimum_version_is_a_setting(files: dict[str, Path]) -> None:
     assert made(files, tls_minimum="1.3").minimum_version is ssl.TLSVersion.TLSv1_3
 
 
-def test_a_key_with_its_password_is_loaded(files: dict[str, Path]) -> None:
+def test_an_encrypted_key_is_loaded(files: dict[str, Path]) -> None:
     made(files, client_cert="hidden certificate", client_key="encrypted", client_key_password="secret")
 
 
@@ -102,33 +102,33 @@ def test_a_pkcs12_file_is_loaded_with_its_passphrase(tmp_path: Path, password: s
     _, archive = key_files.write(tmp_path, "qwac", issued(), [ca().certificate], password)
 
     tls.context(RealBank("https://bank.example", client_cert=archive, client_key_password=password))
-    for wrong, text in (("other", "with this `client_key_password`"), (None, "without its password")):
+    for wrong, text in (("other", "with this `client_key_password`"), (None, "without a password")):
         with pytest.raises(ConfigError, match=text):
             tls.context(RealBank("https://bank.example", client_cert=archive, client_key_password=wrong))
 
 
-def test_a_pkcs12_file_without_key_or_certificate_is_named(tmp_path: Path) -> None:
+def test_an_error_names_a_pkcs12_file_without_key_or_certificate(tmp_path: Path) -> None:
     file = tmp_path / "empty.p12"
     hidden = serialization.BestAvailableEncryption(b"x")
     file.write_bytes(pkcs12.serialize_key_and_certificates(b"x", None, None, [ca().certificate], hidden))
 
-    with pytest.raises(ConfigError, match="no certificate with its key"):
+    with pytest.raises(ConfigError, match="must contain a certificate and its private key"):
         tls.context(RealBank("https://bank.example", client_cert=file, client_key_password="x"))
 
 
 @pytest.mark.parametrize(
     ("settings", "file", "text"),
     [
-        ({"ca": "missing"}, "missing", "cannot be read: No such file or directory. Name another file: `ca`"),
+        ({"ca": "missing"}, "missing", "cannot be read: No such file or directory. Set `ca` to another file"),
         ({"ca": "directory"}, "directory", "cannot be read: Is a directory"),
-        ({"ca": "key"}, "key", "holds no certificate in PEM"),
-        ({"ca": "nonsense"}, "nonsense", "holds no certificate in PEM"),
-        ({"client_cert": "missing", "client_key": "key"}, "missing", "Name another file: `client_cert`"),
-        ({"client_cert": "key", "client_key": "key"}, "key", "holds no certificate in PEM"),
-        ({"client_cert": "certificate", "client_key": "missing"}, "missing", "Name another file: `client_key`"),
-        ({"client_cert": "certificate", "client_key": "nonsense"}, "nonsense", "holds no private key"),
-        ({"client_cert": "certificate"}, "certificate", "holds no private key"),
-        ({"client_cert": "certificate", "client_key": "other"}, "other", "is not that of the certificate"),
+        ({"ca": "key"}, "key", "contains no certificate in PEM"),
+        ({"ca": "nonsense"}, "nonsense", "contains no certificate in PEM"),
+        ({"client_cert": "missing", "client_key": "key"}, "missing", "Set `client_cert` to another file"),
+        ({"client_cert": "key", "client_key": "key"}, "key", "contains no certificate in PEM"),
+        ({"client_cert": "certificate", "client_key": "missing"}, "missing", "Set `client_key` to another file"),
+        ({"client_cert": "certificate", "client_key": "nonsense"}, "nonsense", "contains no private key"),
+        ({"client_cert": "certificate"}, "certificate", "contains no private key"),
+        ({"client_cert": "certificate", "client_key": "other"}, "other", "does not belong to the certificate"),
         ({"client_cert": "hidden certificate", "client_key": "encrypted"}, "encrypted", "is encrypted"),
         (
             {"client_cert": "hidden certificate", "client_key": "encrypted", "client_key_password": "wrong-one"},
@@ -137,7 +137,7 @@ def test_a_pkcs12_file_without_key_or_certificate_is_named(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named(
+def test_an_error_names_a_file_that_cannot_be_used(
     files: dict[str, Path], settings: dict[str, str], file: str, text: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_used_is_named(
     assert "wrong-one" not in str(caught.value)
 
 
-def test_the_systems_cas_are_trusted_whatever_the_environment_says(
+def test_the_systems_cas_are_trusted_regardless_of_the_environment(
     files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(files["ca"]))
@@ -162,14 +162,16 @@ def a_place(file: Path, folder: Path) -> ssl.DefaultVerifyPaths:
     return ssl.DefaultVerifyPaths(None, None, "SSL_CERT_FILE", str(file), "SSL_CERT_DIR", str(folder))
 
 
-def test_where_the_system_has_cas_they_are_the_ones(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cas_of_the_system_are_used_if_there_are_any(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: a_place(files["ca"], files["missing"]))
     tls._context.cache_clear()
     (known,) = made(files).get_ca_certs()
     assert known["subject"] == ((("commonName", "far-bank"),),)
 
 
-def test_where_it_has_none_certifis_are(
+def test_without_cas_of_the_system_those_of_certifi_are_used(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: a_place(files["missing"], tmp_path))
@@ -178,14 +180,14 @@ def test_where_it_has_none_certifis_are(
 
 
 @pytest.fixture(autouse=True)
-def anew() -> Iterator[None]:
+def fresh() -> Iterator[None]:
     yield
     tls._context.cache_clear()
 
 
 @pytest.fixture
 def hostile(files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An environment that is an app's, or somebody's who wants to read along; the folder must stay empty."""
+    """Set the environment of an app, or of somebody who wants to intercept. The folder must stay empty."""
     folder = tmp_path / "hostile"
     folder.mkdir()
     monkeypatch.setenv("SSL_CERT_FILE", str(files["ca"]))
@@ -202,12 +204,12 @@ def hostile(files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.delenv("no_proxy", raising=False)
         yield folder
         assert proxy.connections == 0
-    assert not list(folder.iterdir()), "the keys of connections are written down"
+    assert not list(folder.iterdir()), "the keys of connections are written to a file"
 
 
 def get(serving: Serving, road: str, bank: str, path: str) -> requests.Response:
     with requests.Session() as session, patch.dict(os.environ):
-        # The client of this test heeds it, too.
+        # The client of this test uses it too.
         os.environ.pop("SSLKEYLOGFILE", None)
         session.trust_env = False
         session.verify = str(serving.ca_file)
@@ -220,7 +222,7 @@ def get(serving: Serving, road: str, bank: str, path: str) -> requests.Response:
 @pytest.mark.parametrize(
     "mode", ["spy", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("record", "compare"))]
 )
-def test_a_serving_process_heeds_the_settings_alone(
+def test_a_serving_process_uses_only_the_settings(
     files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path
 ) -> None:
     authority = Authority(tmp_path, "real-bank")
@@ -236,8 +238,10 @@ def test_a_serving_process_heeds_the_settings_alone(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["spy", "record"])
-def test_a_ca_of_the_environment_is_nobodys(files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path) -> None:
-    """The app's variable names the sandbox's CA, or whatever: the bank's certificate comes from neither."""
+def test_a_ca_of_the_environment_is_not_trusted(
+    files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path
+) -> None:
+    """The app's variable may name the sandbox's CA or any other; the bank's certificate is from neither."""
     authority = Authority(files["directory"])
     os.environ["SSL_CERT_FILE"] = str(authority.file)
     with FarBank(ok(b"{}"), tls=authority.server("localhost")) as bank:
@@ -250,7 +254,7 @@ def test_a_ca_of_the_environment_is_nobodys(files: dict[str, Path], hostile: Pat
 
 
 @pytest.mark.slow
-def test_so_do_compare_and_the_commands_that_control_a_sandbox(hostile: Path, tmp_path: Path) -> None:
+def test_compare_and_control_commands_use_only_the_settings_too(hostile: Path, tmp_path: Path) -> None:
     authority = Authority(tmp_path, "real-bank")
     with FarBank(ok(b"{}"), tls=authority.server("localhost")) as bank:
         entry = {"url": bank.named("localhost"), "ca": str(authority.file)}

@@ -1,1 +1,1 @@
-"""Two sandboxes on one Redis while everything is killed now and then: journeys, and a checker that judges their log."""
+"""Two sandboxes on one Redis while everything is killed from time to time: journeys, and a checker of their log."""

@@ -1,4 +1,4 @@
-"""Judges a log of operations by what is there in the end: nothing lost, nothing twice, only states that may follow."""
+"""Check a log of operations against the final documents: nothing lost, nothing made twice, only allowed transitions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,15 +10,15 @@ from tests.wide.operation import Operation
 from xs2a_sandbox.bank.domain.lifecycle import SCA
 
 KINDS = {"consent": "consents", "payment": "payments"}
-"""With the collections that hold them."""
+"""Kinds of resources, and their collections in the control interface."""
 _ARROWS = [tuple(default_states().word(SCA.name, state) or state for state in arrow) for arrow in SCA.arrows]
-"""As the interface calls the states."""
+"""The transitions, in the words of the interface."""
 DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A document as it is in the end; `label` is that of the request that made it."""
+    """A document at the end. `label` is that of the request that created it."""
 
     kind: str
     session: str
@@ -28,7 +28,7 @@ class Kept:
 
 
 def complaints(operations: Iterable[Operation], kept: Iterable[Kept]) -> Iterator[str]:
-    """Whatever cannot have happened in a bank that loses nothing."""
+    """Yield everything that cannot happen in a bank that loses nothing."""
     by_resource: defaultdict[tuple[str, str], list[Operation]] = defaultdict(list)
     races: defaultdict[str, list[Operation]] = defaultdict(list)
     created: dict[tuple[str, str], Operation] = {}
@@ -106,7 +106,7 @@ def _made_twice(documents: Iterable[Kept], labels: Mapping[str, Operation]) -> I
 
 
 def follows(kind: str, before: str, after: str) -> bool:
-    """Whether the state machine leads from one state to the other."""
+    """Return whether the state machine leads from one state to the other."""
     if kind != "authorisation":
         return reachable(kind, before, after)
     near, far = {before}, {before}

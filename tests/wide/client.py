@@ -1,4 +1,4 @@
-"""A client that asks each thing once: what others would send again by themselves could be done twice unseen."""
+"""A client that sends each request once. Automatic retries could do something twice unnoticed."""
 
 import asyncio
 import json
@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 PATIENCE = 20.0
-"""Seconds for an answer. The state is given up after one: no answer is later, unless the machine is busy."""
+"""Seconds for an answer. An answer can only take longer than a second on a busy machine."""
 
 
 class Unanswered(Exception):
-    """The connection broke, or there was none: what was asked may have been done."""
+    """The connection broke or failed. The request may have been executed."""
 
 
 class Answer(NamedTuple):
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """One kept connection to a port of this machine; a new one once it breaks."""
+    """One persistent connection to a port of this machine, replaced when it breaks."""
 
     def __init__(self, port: int) -> None:
         self._port = port

@@ -1,4 +1,4 @@
-"""Two sandboxes, a Redis that has on its disk what it acknowledges, and HAProxy before them: processes to be killed."""
+"""Two sandboxes, a Redis that writes every acknowledged commit to disk, and HAProxy: processes that can be killed."""
 
 import asyncio
 import os
@@ -24,11 +24,11 @@ HAPROXY = shutil.which("haproxy")
 _CONFIG = ROOT / "deploy" / "compose" / "haproxy.cfg"
 _DOORS = {"8080": "proxy", "8081": "direct", "8443": "tls"}
 _CUT = 0.002
-"""The share of Redis' answers to commits that are lost on their way."""
+"""The share of Redis' answers to commits that are lost."""
 
 
 class Replica:
-    """A `serve` on ports that stay the same, however often it is killed and begun again."""
+    """A `serve` on fixed ports, however often it is killed and started again."""
 
     def __init__(self, directory: Path, name: str, state: str, flags: Sequence[str]) -> None:
         self.name = name
@@ -50,7 +50,7 @@ class Replica:
             )
 
     def kill(self) -> None:
-        """As `kill -9` does."""
+        """Kill it as `kill -9` does."""
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -71,7 +71,7 @@ class Replica:
 
 
 class Cluster:
-    """All of it. `port` is HAProxy's for the base URL; `killed` and `restarts` count what was done to it."""
+    """The whole cluster. `port` is HAProxy's for the base URL; `killed` and `restarts` count the interventions."""
 
     def __init__(self, directory: Path, redis: RedisServer, between: Cutting, replicas: Sequence[Replica]) -> None:
         self.directory = directory
@@ -86,7 +86,7 @@ class Cluster:
         return (self.directory / "conf" / "admin-token").read_text().strip()
 
     async def until_ready(self) -> None:
-        """Waits until all replicas are, and HAProxy knows it."""
+        """Wait until all replicas are ready, and HAProxy knows it."""
         until = monotonic() + 2 * START
         while not all([await one.is_ready() for one in self.replicas]) or not await self._is_reached():
             assert monotonic() < until, self.errors()
@@ -102,32 +102,32 @@ class Cluster:
             client.close()
 
     def kill_one(self, chance: Random) -> None:
-        """Ends a replica, and begins it again at once."""
+        """Kill a replica, and start it again at once."""
         replica = chance.choice(self.replicas)
         replica.kill()
         replica.start()
         self.killed += 1
 
     async def restart_redis(self, seconds: float) -> None:
-        """Kills Redis, which is away for so long."""
+        """Kill Redis, and start it again after this time."""
         await asyncio.to_thread(self.redis.kill)
         await asyncio.sleep(seconds)
         await asyncio.to_thread(self.redis.start)
         self.restarts += 1
 
     def errors(self) -> str:
-        """What the processes have printed on the standard error."""
+        """Return what the processes have printed to standard error."""
         return "\n".join(f"{file.name}: {file.read_text()[-2000:]}" for file in sorted(self.directory.glob("*.log")))
 
     def haproxy(self) -> list[str]:
-        """The command, with the configuration of deploy/ at these addresses."""
+        """Return the command, with the configuration of deploy/ for these addresses."""
         file = self.directory / "haproxy.cfg"
         file.write_text(_configured(_CONFIG.read_text(), self.port, self.replicas))
         return [str(HAPROXY), "-db", "-f", str(file)]
 
 
 def _configured(text: str, port: int, replicas: Sequence[Replica]) -> str:
-    """The configuration with these servers in the place of containers; only the base URL is at a port that is known."""
+    """Return the configuration with these servers instead of containers. Only the port of the base URL is known."""
     lines: list[str] = []
     door = ""
     is_left_out = False
@@ -144,14 +144,14 @@ def _configured(text: str, port: int, replicas: Sequence[Replica]) -> str:
             replica = replicas[int(words[1][-1]) - 1]
             line = f"    server {words[1]} 127.0.0.1:{replica.ports[door]} port {replica.ports['direct']}"
         elif words[0] == "maxconn":
-            line = "    maxconn 1000"  # more than this process may open files for
+            line = "    maxconn 1000"  # more than the limit of open files of this process
         lines.append(line.replace(" port 8081", ""))
     return "\n".join([*lines, ""])
 
 
 @asynccontextmanager
 async def cluster(directory: Path, chance: Random, *flags: str, cuts: float = _CUT) -> AsyncIterator[Cluster]:
-    """Ready. Between the sandboxes and Redis connections are cut now and then, once a commit has gone through."""
+    """Yield a ready cluster. From time to time, connections between the sandboxes and Redis are cut after a commit."""
 
     def is_cut(request: bytes) -> bool:
         return scripts.COMMIT.digest.encode() in request and chance.random() < cuts

@@ -1,4 +1,4 @@
-"""Journeys of an app: a consent and a payment with SCA, reads, a payment that is cancelled, races with itself."""
+"""Journeys of an app: a consent and a payment with SCA, reads, a cancelled payment, and races with itself."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from tests.wide.client import Answer, Client, Unanswered
 from tests.wide.operation import Log, Operation
 
 SHARED_BY = 10
-"""Journeys in one session, of several clients at the same time."""
+"""The number of journeys of concurrent clients in one session."""
 
 _PATIENCE = 90.0
-"""Seconds in which something that is tried again and again has to happen."""
+"""Seconds within which a repeated request must succeed."""
 _PAUSE = 0.05
 _PAYMENTS = f"/v1/{bodies.SEPA}"
 _HEADERS = {
@@ -29,17 +29,17 @@ _WORDS = default_states()
 _AUTHORISED = {"consent": "valid", "payment": "ACSP"}
 
 
-def _told(kind: str, state: str) -> str:
-    """What the interface calls it."""
+def interface_word(kind: str, state: str) -> str:
+    """Return the interface's word for it."""
     return _WORDS.word(kind, state) or ""
 
 
 class GaveUp(Exception):
-    """Nothing came of it for too long."""
+    """There was no result for too long."""
 
 
 class App:
-    """One client with two connections: on the second it races with itself."""
+    """One client with two connections. On the second it races with itself."""
 
     def __init__(self, port: int, log: Log) -> None:
         self._clients = Client(port), Client(port)
@@ -75,10 +75,10 @@ class App:
             await self._read("consent", consent, path)
 
     async def _made(self, kind: str, number: int, part: int) -> str:
-        """The id of a consent or payment, which is asked for until one is told of."""
+        """Return the id of a consent or payment, which is requested until an answer contains one."""
         path = "/v1/consents" if kind == "consent" else _PAYMENTS
         for attempt in _attempts():
-            # In the document that is made, and in no other.
+            # Only in the document that is created.
             mark = (number * 10 + part) * 1000 + attempt
             if kind == "consent":
                 body = bodies.consent(self._iban, recurringIndicator=False, frequencyPerDay=mark)
@@ -113,12 +113,12 @@ class App:
         raise GaveUp(f"{id} was not authorised")
 
     async def _race_to_delete(self, kind: str, id: str, path: str, state: str) -> None:
-        await self._race("delete", kind, id, "DELETE", path, told=state)
+        await self._race("delete", kind, id, "DELETE", path, state_afterwards=state)
         for _ in _attempts():
             answer = await self._read(kind, id, path)
             if answer.status != 200 or answer.json[_STATES[kind]] == state:
                 return
-            await self._ask("delete", kind, id, "DELETE", path, told=state)
+            await self._ask("delete", kind, id, "DELETE", path, state_afterwards=state)
         raise GaveUp(f"{id} was not deleted")
 
     async def _race(
@@ -131,15 +131,26 @@ class App:
         body: Any = None,
         *,
         headers: Mapping[str, str] | None = None,
-        told: str = "",
+        state_afterwards: str = "",
         on: tuple[str, str] | None = None,
     ) -> None:
-        """Asks the same twice at the same time. What succeeds also moves the resource that it is `on`."""
+        """Send the same request twice at the same time. A success also changes the resource that it is `on`."""
         race = f"{name} {id} {monotonic()}"
         began = monotonic()
         answers = await asyncio.gather(
             *(
-                self._ask(name, kind, id, method, path, body, headers=headers, told=told, race=race, client=client)
+                self._ask(
+                    name,
+                    kind,
+                    id,
+                    method,
+                    path,
+                    body,
+                    headers=headers,
+                    state_afterwards=state_afterwards,
+                    race=race,
+                    client=client,
+                )
                 for client in range(2)
             )
         )
@@ -153,7 +164,7 @@ class App:
     async def _until(
         self, name: str, path: str, kind: str = "", id: str = "", *, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """The answer to what only reads, which may be asked as often as one likes."""
+        """Return the answer to a read, which can be repeated any number of times."""
         for _ in _attempts():
             answer = await self._ask(name, kind, id, "GET", path, headers=headers)
             if answer and answer.status < 500:
@@ -173,10 +184,10 @@ class App:
         headers: Mapping[str, str] | None = None,
         label: str = "",
         race: str = "",
-        told: str = "",
+        state_afterwards: str = "",
         client: int = 0,
     ) -> Answer | None:
-        """The answer, None where the connection broke; either is in the log."""
+        """Return the answer, or None if the connection broke. Both are written to the log."""
         began, answer = monotonic(), None
         try:
             sent = {**_HEADERS, "X-Sandbox-Session": self._session, **(headers or {})}
@@ -187,7 +198,7 @@ class App:
         if answer and answer.status < 300:
             self.times.append(ended - began)
             value = answer.json
-            state = told or str(value.get(_STATES.get(kind, ""), "") if isinstance(value, dict) else "")
+            state = state_afterwards or str(value.get(_STATES.get(kind, ""), "") if isinstance(value, dict) else "")
             id = id or str(value.get(f"{kind}Id", ""))
         elif answer and answer.status == 403 and kind == "consent" and name == "read":
             state = DELETED
@@ -197,7 +208,7 @@ class App:
 
 
 def _attempts() -> Any:
-    """Numbers, for as long as there is patience."""
+    """Yield numbers until the patience runs out."""
     until, number = monotonic() + _PATIENCE, 0
     while monotonic() < until:
         yield number
@@ -205,7 +216,7 @@ def _attempts() -> Any:
 
 
 async def kept(port: int, token: str, sessions: int) -> list[Kept]:
-    """All consents and payments that are there."""
+    """Yield all existing consents and payments."""
     client, documents = Client(port), []
     for number in range(sessions):
         session = f"wide-{number}"
@@ -214,7 +225,7 @@ async def kept(port: int, token: str, sessions: int) -> list[Kept]:
             answer = await client.ask("GET", f"/_sandbox/state/{collection}", None, headers)
             assert answer.status == 200, answer.body
             documents += [
-                Kept(kind, session, id, f"{kind} {_marked(one)}", _told(kind, one["status"]))
+                Kept(kind, session, id, f"{kind} {_marked(one)}", interface_word(kind, one["status"]))
                 for id, one in answer.json.items()
                 if id not in facts.testdata()[collection]
             ]

@@ -1,4 +1,4 @@
-"""What a client of the sandboxes has asked, when, and what it was told: a line of the log that the checker reads."""
+"""A request of a client, with its times and its result: a line of the log that the checker reads."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`status` is None where the connection broke. `state` is what was told of `resource`, which is of a `kind`.
+    """`status` is None if the connection broke. `state` is the reported state of `resource`, which is of a `kind`.
 
-    `label` is in what a creation makes, and in nothing else. Of the operations of one `race` one may succeed.
+    `label` is in the document that a creation makes, and in nothing else. Only one operation of a `race` may succeed.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Operation:
 
     @property
     def is_unknown(self) -> bool:
-        """Nobody can know whether it has happened."""
+        """Whether its outcome is unknown."""
         return self.status is None or self.status >= 500
 
     @property
@@ -35,7 +35,7 @@ class Operation:
 
 
 class Log:
-    """Appended to a file, a line each."""
+    """Appends to a file, one line each."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.open("w")

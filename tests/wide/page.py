@@ -8,7 +8,7 @@ FILE = Path(__file__).resolve().parents[2] / "bench" / "wide.md"
 
 
 def write(part: str, text: str) -> None:
-    """Puts the text where that part is, with the day and the machine."""
+    """Write the text in place of that part, with the day and the machine."""
     begin, end = f"<!-- {part} -->\n", f"<!-- end of {part} -->"
     before, mark, rest = FILE.read_text().partition(begin)
     after = rest.partition(end)[2]

@@ -1,4 +1,4 @@
-"""`make wide`: journeys through HAProxy at two sandboxes on one Redis, while all of them are killed, judged at the end.
+"""`make wide`: journeys through HAProxy to two sandboxes on one Redis, all of which are killed; checked at the end.
 
 python -m tests.wide.run [--journeys 20000] [--seed N] [--minutes 90]
 """
@@ -25,16 +25,16 @@ from xs2a_sandbox.doors.serving import new_loop
 
 CLIENTS = 8
 _KILLS = (3.0, 8.0)
-"""Seconds between two ends of a replica."""
+"""Seconds between two kills of a replica."""
 _AWAY = (0.2, 1.5)
-"""Seconds for which Redis is away."""
+"""Seconds for which Redis is down."""
 _REDIS_KILLS = 2
 _TOLD = 20
 
 
 @dataclass
 class Run:
-    """What was done, and whatever is wrong with it."""
+    """The results of a run, and everything that is wrong."""
 
     wanted: int
     begun: int = 0
@@ -53,13 +53,13 @@ class Run:
 
 
 async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
-    """Ends by itself after so many minutes, whatever is left."""
+    """Run until the journeys are done, or for this number of minutes."""
     chance, result = Random(seed), Run(journeys)
     log = Log(directory / "operations.jsonl")
     async with cluster(directory, chance) as made:
         apps = [App(made.port, log) for _ in range(CLIENTS)]
         begun = monotonic()
-        # Nobody stops in the middle: of what was asked last the log has to know as well.
+        # Do not stop in the middle: the log must contain the last requests too.
         numbers = takewhile(lambda number: monotonic() < begun + minutes * 60, range(journeys))
 
         async def ask(app: App) -> None:
@@ -72,7 +72,7 @@ async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
                     result.complaints.append(f"journey {number} was given up: {reason}")
 
         def share() -> float:
-            """Of the journeys, or of the time where that is less."""
+            """Return the completed share of the journeys, or of the time if that is less."""
             return max(result.journeys / journeys, (monotonic() - begun) / (minutes * 60))
 
         harm = asyncio.create_task(_harm(made, chance, share))
@@ -104,10 +104,10 @@ async def _harm(made: Cluster, chance: Random, share: Callable[[], float]) -> No
         while monotonic() < until:
             await asyncio.sleep(0.1)
             if made.restarts < _REDIS_KILLS and share() * (_REDIS_KILLS + 1) >= made.restarts + 1:
-                # One that begins without Redis ends again, and here nobody begins it once more.
+                # A replica that starts without Redis exits, and nothing starts it again here.
                 await made.until_ready()
                 await made.restart_redis(chance.uniform(*_AWAY))
-        # One that has not begun again yet would be one more client's patience, and no other case.
+        # Killing a replica that is still starting would only cost time, and test nothing new.
         await made.until_ready()
         made.kill_one(chance)
 
@@ -132,7 +132,7 @@ def main() -> int:
 
 
 def table(result: Run) -> str:
-    """The figures as lines of a table."""
+    """Return the figures as lines of a table."""
     times = sorted(result.times)
     p50, p99 = (times[len(times) * percent // 100] * 1000 for percent in (50, 99))
     statuses = ", ".join(f"{count:,} {status}" for status, count in sorted(result.statuses.items()))

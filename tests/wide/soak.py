@@ -1,4 +1,4 @@
-"""`make soak`: a million requests over both doors, after which memory and open files have to be what they were.
+"""`make soak`: a million requests through both doors, after which memory and open files must be as before.
 
 python -m tests.wide.soak [--requests 1000000]
 """
@@ -22,10 +22,10 @@ from tests.wide import page
 from tests.wide.cluster import Replica
 
 MOST_GROWTH = 1.05
-"""Of memory, from the first tenth to the end."""
+"""The growth of memory from the first tenth to the end."""
 _ROUNDS = 20
 _EARLY = 2
-"""Rounds until all that is kept of requests is full."""
+"""Rounds until all caches are full."""
 _MORE_FILES = 4
 _BANK = "bank.example"
 _HEADERS = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "PSU-IP-Address": "192.0.2.7"}
@@ -39,7 +39,7 @@ class Sample:
 
 
 def soak(requests: int, directory: Path) -> Iterator[Sample]:
-    """A sample after each round, all connections of which are closed by then."""
+    """Yield a sample after each round, when all its connections are closed."""
     with_ca(directory / "conf")
     replica = Replica(directory, "one", f"sqlite:{directory / 'state.db'}", ())
     replica.start()
@@ -59,7 +59,7 @@ def soak(requests: int, directory: Path) -> Iterator[Sample]:
 
 
 def _loads(replica: Replica, directory: Path) -> list[dict[str, object]]:
-    """Reads at the base URL, at the proxy and in its tunnels; payments that are read and so are there to stay."""
+    """Return reads at the base URL, at the proxy and in its tunnels, and payments that are read and kept."""
     status = f"/v1/consents/{facts.consent()}/status"
     paying = f"/v1/{bodies.SEPA}"
     payment = json.dumps(bodies.payment(bodies.SEPA, amount="0.01"))
@@ -72,14 +72,14 @@ def _loads(replica: Replica, directory: Path) -> list[dict[str, object]]:
         {
             "port": direct,
             "request": text("POST", paying, payment),
-            "then": text("GET", f"{paying}/{{id}}/status"),
-            "id_pattern": '"paymentId": ?"([^"]+)"',
+            "then": [text("GET", f"{paying}/{{payment}}/status")],
+            "ids": {"payment": '"paymentId": ?"([^"]+)"'},
         },
     ]
 
 
 def text(method: str, target: str, body: str = "") -> str:
-    """A request as it is sent."""
+    """Return a request as it is sent."""
     fields = {"Host": _BANK, **_HEADERS}
     if body:
         fields |= {"Content-Type": "application/json", "Content-Length": str(len(body.encode()))}
@@ -88,9 +88,9 @@ def text(method: str, target: str, body: str = "") -> str:
 
 
 def send(load: dict[str, object]) -> None:
-    """Sends so many requests, all of which have to succeed."""
+    """Send this number of requests, all of which must succeed."""
     generator = [sys.executable, str(ROOT / "bench" / "load.py"), json.dumps(load)]
-    # One line lets it begin, another one lets it end.
+    # One line lets it start, another one lets it stop.
     done = subprocess.run(generator, input="\n\n", text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -1,4 +1,4 @@
-"""The checker notices what it is there for: each planted fault, and nothing in a log without one."""
+"""The checker reports each planted fault, and nothing in a log without faults."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def changed(operation: Operation, **changes: object) -> list[Operation]:
     return [replace(one, **changes) if one is operation else one for one in LOG]  # type: ignore[arg-type]
 
 
-def test_a_log_without_fault() -> None:
+def test_a_log_without_faults_has_no_complaints() -> None:
     assert judged(LOG) == ""
 
 
@@ -51,12 +51,12 @@ def test_a_log_without_fault() -> None:
         ),
     ],
 )
-def test_a_planted_fault_is_noticed(log: list[Operation], kept: list[Kept], complaint: str) -> None:
+def test_a_planted_fault_is_reported(log: list[Operation], kept: list[Kept], complaint: str) -> None:
     assert complaint in judged(log, kept)
 
 
 @pytest.mark.parametrize("status", [None, 503])
-def test_what_nobody_knows_may_have_happened_or_not(status: int | None) -> None:
+def test_an_operation_with_unknown_outcome_may_have_happened_or_not(status: int | None) -> None:
     assert judged(changed(CANCEL, status=status, state="")) == ""
     assert judged(changed(REMOVED, status=status, state="")) == ""
     unknown = Operation("create", "s", "payment", "", 8, 9, status, label="l-4")
@@ -64,11 +64,11 @@ def test_what_nobody_knows_may_have_happened_or_not(status: int | None) -> None:
     assert judged([*LOG, unknown], [*KEPT, Kept("payment", "s", "q", "l-4", "RCVD")]) == ""
 
 
-def test_what_is_asked_at_the_same_time_may_be_answered_in_any_order() -> None:
+def test_concurrent_requests_may_be_answered_in_any_order() -> None:
     assert judged(changed(READ, state="CANC", began=4.5, ended=4.6)) == ""
     assert judged([*LOG, Operation("read", "s", "payment", "p", 4, 5, 200, "RCVD")]) == ""
 
 
-def test_authorisations_have_states_of_their_own() -> None:
+def test_authorisations_have_their_own_states() -> None:
     before = Operation("read", "s", "authorisation", "a", 0, 1, 200, "finalised")
     assert "authorisation a was finalised" in judged([before, replace(before, began=2, ended=3, state="started")], [])

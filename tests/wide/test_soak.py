@@ -1,4 +1,4 @@
-"""A part of the soak: after the first tenth neither memory nor open files grow."""
+"""A part of the soak: after the first tenth, neither memory nor open files grow."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from tests.wide.soak import soak
 
 
 @pytest.mark.slow
-def test_memory_and_open_files_stay_what_they_were(tmp_path: Path) -> None:
+def test_memory_and_open_files_do_not_grow(tmp_path: Path) -> None:
     samples = list(soak(40_000, tmp_path))
     early, last = samples[len(samples) // 4], samples[-1]
-    # What is remembered of so few requests is not full yet.
+    # After so few requests, caches are not full yet.
     assert last.megabytes < 1.1 * early.megabytes
     assert last.files <= early.files + 4

@@ -1,4 +1,4 @@
-"""500 journeys through HAProxy at two sandboxes on one Redis, all of which are killed meanwhile."""
+"""500 journeys through HAProxy to two sandboxes on one Redis, all of which are killed in the meantime."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The bank: it answers requests from its interface, test data and handlers, and knows no doors and no real bank.
+"""The bank answers requests from its interface, test data and handlers. It does not know the doors or the real bank.
 
 A `Bank` returns an `Answer`. `Banks` holds the banks in the settings and selects the one that a request is for.
 """

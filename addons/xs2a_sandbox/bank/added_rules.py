@@ -1,4 +1,4 @@
-"""Rules added to a session while the sandbox runs. They are layered over the rules of the bank."""
+"""Rules added to a session while the sandbox is running. They are layered over the rules of the bank."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -34,7 +34,7 @@ def read(addition: Addition, schemas: Schemas) -> list[Cassette]:
             problems += error.problems
             continue
         for key in cassette.place.written.keys() - _OF_RULES:
-            text = f"{key} belongs in a file: what is added to a running sandbox is rules"
+            text = f"only rules can be added to a running sandbox: write {key} into a file"
             problems.append(cassette.place.problem("behaviour", text, (key,), key=True))
         cassettes.append(cassette)
     if problems:
@@ -44,7 +44,7 @@ def read(addition: Addition, schemas: Schemas) -> list[Cassette]:
 
 @in_thread
 def check(bank: Bank, addition: Addition) -> list[str]:
-    """Return the ids of the rules. Raises Unreadable if they do not fit the bank."""
+    """Return the ids of the rules. Raises Unreadable if they do not match the bank."""
     cassettes = read(addition, bank.schemas)
     _lay_over(bank, [cassettes])
     return [rule.id for cassette in cassettes for rule in cassette.rules]
@@ -52,7 +52,7 @@ def check(bank: Bank, addition: Addition) -> list[str]:
 
 @in_thread
 def bank_with(bank: Bank, additions: tuple[Addition, ...]) -> Bank:
-    """Return the bank with the added rules that fit it. Rules for another bank may not fit, and are left out."""
+    """Return the bank with the added rules that fit it. Rules for another bank are left out."""
     fitting: list[list[Cassette]] = []
     for addition in additions:
         with suppress(Unreadable):

@@ -22,10 +22,19 @@ class Check:
     judge: Callable[[Call, Operation], BankError | None]
 
 
-def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust, schemas: Schemas) -> None:
+def check(
+    call: Call,
+    operation: Operation,
+    signatures: SignatureRules,
+    trust: ReadTrust,
+    schemas: Schemas,
+    *,
+    issues_tokens: bool,
+) -> None:
     """Run all checks. Raises BankError, or records it in the call if the check only warns.
 
-    `trust` decides which certificates are trusted.
+    `trust` decides which certificates are trusted. At a bank that issues no tokens, apps bring tokens of their own,
+    which only its dialect can check.
     """
     if operation.is_for_browsers:
         return
@@ -33,12 +42,12 @@ def check(call: Call, operation: Operation, signatures: SignatureRules, trust: R
         _object(call, "certificate", [client_certificate.refusal(call, operation, trust)])
     if call.judges("digest"):
         _object(call, "digest", _digest_mistakes(call))
-    # Clients use these endpoints to get a token before they have one, or to end it.
+    # Clients use these endpoints without a token: to get one, or to revoke one.
     if operation.behaviour.handler in token.ENDPOINTS or call.segments[:1] == (".well-known",):
         return
     if call.judges("signature"):
         _object(call, "signature", [signed_requests.refusal(call, signatures, trust)])
-    if call.judges("token"):
+    if issues_tokens and call.judges("token"):
         _object(call, "token", [presented_token.refusal(call)])
     if call.judges("redirect"):
         _object(call, "redirect", request_rules.redirect_mistakes(call, operation))

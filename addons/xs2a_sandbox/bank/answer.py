@@ -1,4 +1,4 @@
-"""An answer: the response, its source and reason, and what the steps of the engine need to know about it."""
+"""An answer: the response, its source and reason, and data for the steps of the engine."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
@@ -9,6 +9,7 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.journal.outcome import Outcome
 
 type Source = Literal["rule", "handler", "bank", "sandbox"]
 
@@ -17,20 +18,21 @@ STRICT = "X-Sandbox-Strict"
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """`source` and `rule` made the response; the rules `amended` changed it, in this order.
+    """`source` and `rule` say what made the response; `amended` are the rules that changed it, in this order.
 
     - `error`: the name of the error in the dialect's table, or of the sandbox itself;
       `refusal`: the exception, if one was raised
     - `reason`: why the request failed, if programs cannot see it in the response
-    - `objections`: the errors of a stricter bank, in its words
-    - `delay`: seconds to wait before it is sent
+    - `objections`: the errors that a stricter bank would return
+    - `delay`: seconds to wait before the response is sent
     - `call`: the request as the bank saw it
-    - `is_repeatable`: false if each request counts
-    - `is_personal`: true if it may contain data of real people; None if the route decides
+    - `is_repeatable`: false if the next request may get a different answer
+    - `is_personal`: true if the answer may contain data of real people; None if the route decides
     - `is_journaled`, `is_logged`: false to leave it out of the journal or the log
-    - `beside`: called with the response that is sent, in mode compare
+    - `beside`: in mode compare, called with the response that is sent; `outcome` gets the result of the comparison
+    - `fault`: the fault of the response, set even if it has already changed the body
     - `failure`: the exception that made the sandbox fail
-    - `entry`: its log entry, once written
+    - `entry`: the log entry of the answer, once written
 
     A msgspec struct, because every request makes some, and a frozen dataclass takes six times as long.
     """
@@ -51,6 +53,8 @@ class Answer(msgspec.Struct, frozen=True):
     is_journaled: bool = True
     is_logged: bool = True
     beside: Callable[[Response], Awaitable[None]] | None = None
+    outcome: Outcome | None = None
+    fault: str | None = None
     failure: Exception | None = None
     entry: LogEntry | None = None
 

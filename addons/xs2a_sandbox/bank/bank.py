@@ -1,4 +1,4 @@
-"""The bank: it answers calls by rules and operations, and writes errors in the dialect's words."""
+"""Answers calls by rules and operations, and writes errors as the dialect defines them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -13,6 +13,7 @@ from msgspec import structs
 from xs2a_sandbox.bank import admission, client_certificate, owners, presented_token, repeated_requests
 from xs2a_sandbox.bank.answer import Answer, Source
 from xs2a_sandbox.bank.client_certificate import ReadTrust, trust_nobody
+from xs2a_sandbox.bank.handlers import token
 from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
@@ -21,6 +22,7 @@ from xs2a_sandbox.cassette.answers import (
     JSON,
     Action,
     ResponseTemplate,
+    add_headers,
     choose,
     render_headers,
     with_content_type,
@@ -29,7 +31,7 @@ from xs2a_sandbox.cassette.answers import (
 )
 from xs2a_sandbox.cassette.decide import Amendments, Candidate, Decision, decide
 from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
-from xs2a_sandbox.cassette.evaluation.expressions import SHAPES, Scope, render
+from xs2a_sandbox.cassette.evaluation.expressions import Scope, render
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.index import Index, Lookup, candidates
 from xs2a_sandbox.cassette.model import Behaviour
@@ -52,7 +54,7 @@ SIMULATED = RealBank()
 
 
 class _Said(msgspec.Struct, frozen=True):
-    """A response that is not an Answer yet. `error` is its name if it is an error of the table."""
+    """A response that is not an Answer yet. `error` is the name of the error if the response is one of the table."""
 
     response: Response
     error: str | None = None
@@ -90,7 +92,13 @@ class Bank:
         urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
         self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
         self._diagnose = diagnose
-        self._admit = partial(admission.check, signatures=interface.signatures, trust=trust, schemas=schemas)
+        self._admit = partial(
+            admission.check,
+            signatures=interface.signatures,
+            trust=trust,
+            schemas=schemas,
+            issues_tokens=token.are_issued(interface.operations.values()),
+        )
 
     def _use(self, interface: Interface) -> None:
         self.interface = interface
@@ -111,12 +119,12 @@ class Bank:
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
         """Look the path up. Raises BankError if it does not start with `base_path`."""
         if segments[: len(self._base)] != self._base:
-            text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
+            text = f"all paths of the bank start with /{'/'.join(self._base)} (base_path in xs2a-sandbox.yaml)"
             raise BankError("path-unknown", id="/" + "/".join(segments), hint=text)
         return self._find(method, segments, self._skips(segments))
 
     def _find(self, method: str, segments: tuple[str, ...], skips: Sequence[int]) -> Lookup:
-        """Look the path up, and also without its first segments: `skips` are the numbers of segments to leave out."""
+        """Look the path up once for each number in `skips`, without that many leading segments."""
         lookup = self._index.find(method, segments[skips[0] :])
         for skip in skips[1:]:
             other = self._index.find(method, segments[skip:])
@@ -137,9 +145,15 @@ class Bank:
         """Look the path up like `find`, but never raise."""
         return self._index.find(method, segments)
 
+    def prepare(self, call: Call, lookup: Lookup) -> None:
+        """Let the call read the inputs of its operation."""
+        call.path, call.lets, call.shapes = lookup.parameters, self.interface.lets, self.interface.shapes
+        if lookup.operation:
+            call.inputs = lookup.operation.behaviour.inputs or call.inputs
+
     def decide(self, call: Call, lookup: Lookup) -> Decision:
-        """Decide what answers the call: the first rule that fits, or else the operation."""
-        call.lets = self.interface.lets
+        """Find the entry that answers the call: the first rule that matches, otherwise the operation."""
+        call.lets, call.shapes = self.interface.lets, self.interface.shapes
         admit = self._admit if call.checks is not NONE else None
         return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent, admit)
 
@@ -220,7 +234,7 @@ class Bank:
         return tuple(dict.fromkeys(refusals))
 
     def _once(self, by: Rule | Operation, decision: Decision, call: Call) -> _Said:
-        """Return the response of the rule or operation, or the earlier one if the request repeats.
+        """Return the response of the rule or operation, or the earlier response if the request is a repetition.
 
         Raises BankError.
         """
@@ -238,7 +252,7 @@ class Bank:
         """Apply all amendments to the response, the strongest last. Raises InvalidResponse, ExpressionError."""
         if not amendments:
             return said
-        scope, warn = self._scope(call), call.warnings.append
+        scope, warn = call.scope(), call.warnings.append
         for rule, parameters in reversed(amendments):
             if amendment := rule.behaviour.amend:
                 scope = call.with_path(scope, parameters)
@@ -251,12 +265,12 @@ class Bank:
         return said
 
     def find_before_page(self, method: str, segments: tuple[str, ...]) -> Lookup | None:
-        """Return the rules that may come before a page of the sandbox, or None if there are none."""
+        """Return the rules that can override a page of the sandbox, or None if there are none."""
         lookup = self._index.find(method, segments)
         return None if lookup.operation or not (lookup.rules or self._replay) else lookup
 
     def _candidates(self, call: Call, lookup: Lookup) -> Iterable[Candidate]:
-        """Return the rules that may fit, strongest first, each with the call as the rule sees it."""
+        """Return the rules that may match, strongest first, each with the call as the rule sees it."""
         if self._replay is None and not lookup.rules:
             return ()
         plain: Iterable[Candidate] = (
@@ -284,7 +298,7 @@ class Bank:
         default = operation.behaviour if operation else behaviour
         call.options = behaviour.options if behaviour.options is not None else (default.options or {})
         call.inputs = behaviour.inputs or call.inputs
-        scope = self._scope(call)
+        scope = call.scope()
         answers = behaviour.respond
         if behaviour.handler:
             handler = collect_handlers()[behaviour.handler]
@@ -295,7 +309,10 @@ class Bank:
                     amending = call.with_path(scope, parameters)
                     scope["result"] = change.apply(scope["result"], amending, call.warnings.append)
             answers = answers or default.respond
-        for name, value in (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
+        lets = behaviour.let
+        if answers is default.respond and behaviour is not default:
+            lets = (*default.let, *lets)
+        for name, value in lets:
             scope["let"][name] = render(value, scope)
         answer = self._next(call, by.id, behaviour) if behaviour.sequence else choose(answers, scope)
         names = names_by_status(by, operation)
@@ -337,8 +354,8 @@ class Bank:
     def say(self, error: BankError, call: Call) -> Response:
         """Return the error as the dialect's table defines it."""
         entry = self.interface.errors[error.name]
-        call.lets = self.interface.lets
-        scope = self._scope(call)
+        call.lets, call.shapes = self.interface.lets, self.interface.shapes
+        scope = call.scope()
         scope["error"] = {
             "name": error.name,
             "status": entry.status(call.operation),
@@ -348,7 +365,9 @@ class Bank:
             "path": error.path,
         }
         every = self.interface.every_error
-        headers = render_headers((*every.headers, *entry.headers, *self.interface.every_answer.headers), scope)
+        headers = render_headers(
+            add_headers((*every.headers, *entry.headers), self.interface.every_answer.headers), scope
+        )
         if "allow" in error.values:
             headers.append(("Allow", error.values["allow"]))
         if entry.empty:
@@ -361,7 +380,7 @@ class Bank:
         return Response(entry.status(call.operation), with_content_type(headers, JSON), to_json(body))
 
     def _error_body(self, own: Any, scope: Scope) -> Any:
-        """Render the body of an error: its `own`, or that of every error."""
+        """Render the body of an error: `own`, or the body that all errors share."""
         every = self.interface.every_error
         body = render(every.body if own is None else own, scope)
         if every.nulls == "drop":
@@ -370,29 +389,20 @@ class Bank:
             return self.schemas[every.schema].fill(body)
         return body
 
-    def _scope(self, call: Call) -> Scope:
-        """Return the roots and functions for the expressions of answers, and the shapes."""
-        scope = call.scope()
-        scope[SHAPES] = self.interface.shapes
-        return scope
-
     def say_refusal(self, refusal: OwnRefusal, call: Call) -> Response:
-        """Return the response for a request that was rejected before it reached a bank.
-
-        It has the form of the bank's errors.
-        """
+        """Return the response for a request that was rejected before it reached a bank: an error in the bank's form."""
         if refusal.error:
             said = self.say(refusal.error, call)
             names = {name.lower() for name, _ in said.headers}
             return said.with_headers(*(pair for pair in refusal.headers if pair[0].lower() not in names))
         words = {"code": refusal.code, "number": refusal.number, "text": refusal.text}
-        call.lets = self.interface.lets
-        scope = self._scope(call) | {"error": {"name": None, "status": refusal.status, "path": None, **words}}
+        call.lets, call.shapes = self.interface.lets, self.interface.shapes
+        scope = call.scope() | {"error": {"name": None, "status": refusal.status, "path": None, **words}}
         return Response(refusal.status, refusal.headers, to_json(self._error_body(None, scope)))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
         if call.segments[:1] == (ROOT,):
-            # Nobody adds a case for a page of the sandbox, so give no hint for that.
+            # This is a page of the sandbox, so give no hint about adding a case.
             return {"message": error.values.get("hint")}
         return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
 
@@ -400,7 +410,7 @@ class Bank:
         """Return the text of the error, in the dialect's words."""
         values = {**error.values, "path": error.path, "wire": self.interface.states.word}
         text = to_text(render(self.interface.errors[error.name].text, values))
-        # A test that asks for an error need not give its values, which leaves gaps between words.
+        # A test can ask for an error without its values. Remove the gaps that this leaves between words.
         return " ".join(text.split()) if any(value in ("", None) for value in error.values.values()) else text
 
     def reason(self, error: BankError, operation: str | None = None) -> str:

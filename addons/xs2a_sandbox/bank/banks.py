@@ -1,4 +1,4 @@
-"""The banks in the settings, and the selection of the one that a request is for."""
+"""Selects the bank for a request from the banks in the settings."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from xs2a_sandbox.http.target import split_target
 
 
 class Banks:
-    """`with_hosts` have hosts of their own; `default` gets all other requests."""
+    """`with_hosts` are the banks with hosts of their own; `default` gets all other requests."""
 
     def __init__(self, default: Bank, with_hosts: Sequence[Bank] = ()) -> None:
         self.default = default
@@ -24,15 +24,15 @@ class Banks:
         operations = (operation for bank in self.all for operation in bank.interface.operations.values())
         self._reading = {operation.method for operation in operations if operation.reads}
         self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
-        # Longest path first: of banks on the same host, the one whose path the request continues is meant.
+        # Longest path first: if banks share a host, the path of the request selects the bank.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
 
     def bank_of(self, request: Request) -> Bank:
-        """Return the bank by the request's host; at the proxy this can also be the host of a real bank's URL."""
+        """Find the bank by the host of the request. At the proxy, the host of a real bank's URL also matches."""
         return self._by_host.get(request.host.lower()) or self._at(request) or self.default
 
     def choose(self, request: Request) -> Bank:
-        """Return the bank that is meant. At the proxy, raises BankError if the host belongs to no bank."""
+        """Return the bank for the request. At the proxy, raises BankError if the host belongs to no bank."""
         bank = self.bank_of(request)
         if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
             # If everything is to be recorded, do not invent answers for hosts that are not configured.

@@ -22,13 +22,13 @@ def trust_nobody() -> "Trust":
 
 
 def is_judged(call: Call) -> bool:
-    """Return whether the check applies: the client can show a certificate, or the settings demand one."""
+    """Return whether the check applies: the client can send a certificate, or the settings demand one."""
     can_show = call.request.certificates is not None or "certificate" in call.checks.demanding
     return can_show and call.judges("certificate")
 
 
 def refusal(call: Call, operation: Operation, trust: ReadTrust) -> BankError | None:
-    """Return the error if the certificate is missing or invalid, or the client or resource belongs to another TPP."""
+    """Return the error if the certificate is missing or invalid, or if another TPP owns the client or resource."""
     # Imported only when needed, because the import is slow.
     from xs2a_sandbox.tpp import judgement
 
@@ -48,7 +48,7 @@ def _check_client(call: Call, operation: Operation, tpp: str) -> BankError | Non
     if owner is None or owner == tpp:
         return None
     of = "the client_id" if names_itself else "the client of the token,"
-    text = f"the client certificate is that of {tpp}, {of} {client} that of {owner}"
+    text = f"the client certificate belongs to {tpp}, {of} {client} to {owner}"
     return BankError("token-client-unknown" if names_itself else "token-unproven", expected=text)
 
 

@@ -9,7 +9,7 @@ ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
 
 
 def errors_of(interface: Interface, operation: Operation) -> set[str]:
-    """Return the names of the operation's errors, including those of its rules, as far as the interface has them."""
+    """Return the names of the operation's errors, including those of its rules, that the interface defines."""
     errors = {*ALWAYS, *operation.otherwise.values()}
     errors |= {step.error or "media-type" for step in operation.require.steps if step.schema}
     errors |= {step.error for step in operation.require.steps if step.error}

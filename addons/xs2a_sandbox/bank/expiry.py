@@ -1,4 +1,4 @@
-"""Makes the consent or the access token that a request uses expire early."""
+"""Finds the consent or the access token that a request uses, and makes it expire early."""
 
 from datetime import datetime
 from typing import Literal
@@ -21,7 +21,7 @@ def is_expired(consent: Document) -> bool:
 
 
 def expire(call: Call, what: Literal["consent", "token"], sent: Sent) -> bool:
-    """Expire the token or consent that the request `sent` uses. Returns whether there was a valid one."""
+    """Expire the token, or the consent or mandate, that the request `sent` uses. Returns whether one was valid."""
     if what == "token":
         secret = call.headers.get("authorization", "").partition(" ")[2].strip()
         kept = call.state.get(TOKENS, secret) if secret else None
@@ -31,5 +31,14 @@ def expire(call: Call, what: Literal["consent", "token"], sent: Sent) -> bool:
             return False
         call.state.put(TOKENS, secret, {**kept, "expires": now.isoformat()})
         return True
-    id = next(call.things["consent"].ids(sent), None)
-    return id is not None and move(call, FAMILIES["consent"], as_kept(id), OVER)
+    id = find_consent_id(call, sent)
+    return id is not None and any(move(call, FAMILIES[name], id, OVER) for name in ("consent", "mandate"))
+
+
+def find_consent_id(call: Call, sent: Sent) -> str | None:
+    """Return the id of the consent or mandate that the request `sent` leads to. Raises BankError.
+
+    The request names it, or something that leads to it, such as a token or an account of one session.
+    """
+    id = next(call.things["consent"].ids(sent), None) or call.take("consent")
+    return as_kept(str(id)) if id else None

@@ -1,8 +1,6 @@
-"""Applies state changes that a real bank reports to the session: by the state machine, with all consequences."""
+"""Applies state changes that a real bank reports or a test demands: by the state machine, with all consequences."""
 
-from collections.abc import Sequence
-
-from xs2a_sandbox.bank.domain.lifecycle import NONE, REMOVED, SCA, Machine
+from xs2a_sandbox.bank.domain.lifecycle import NONE, SCA, Machine
 from xs2a_sandbox.bank.domain.signing import (
     AUTHORISATIONS,
     FAMILIES,
@@ -30,7 +28,7 @@ _MOST_SIGNATURES = 10
 def follow(call: Call, state: ReportedState) -> Move | None:
     """Move the thing to the reported state. Returns None if it does not exist or is in this state already.
 
-    If the state machine has no way there, or the way leads elsewhere, nothing changes.
+    Nothing changes if the state machine has no path to this state, or if the path ends in a different state.
     """
     id, to = as_kept(state.id), call.states.state(state.thing, state.state)
     before = _status(call, state, id)
@@ -50,22 +48,32 @@ def follow(call: Call, state: ReportedState) -> Move | None:
     return Move(state.thing, str(call.states.word(state.thing, before)), state.state, state.member, done)
 
 
+def happen(call: Call, family: Family, id: str, event: str) -> bool:
+    """Apply the event to the resource, and end its open authorisations with it: approved or failed.
+
+    Returns False if the event cannot happen.
+    """
+    resource = call.state.get(family.collection, id) or {}
+    to = family.machine.after(status_of(resource), event)
+    if to is None:
+        return False
+    undo = call.state.trial()
+    try:
+        if event.startswith("authorised by") and any(open_authorisations(call, resource)):
+            _sign(call, family, id, to)
+        elif event == "refused":
+            for authorisation_id, authorisation in list(open_authorisations(call, resource)):
+                fail(call, authorisation_id, authorisation)
+    except BankError:
+        undo()  # the authorisation cannot end alone, such as that of a payment in a basket
+    now = status_of(call.state.get(family.collection, id) or {})
+    return family.machine.after(now, event) is None or move(call, family, id, event)
+
+
 def _status(call: Call, state: ReportedState, id: str) -> str | None:
     collection = AUTHORISATIONS if state.thing == "authorisation" else FAMILIES[state.thing].collection
     document = call.state.get(collection, id)
     return status_of(document) if document else None
-
-
-def _way(machine: Machine, before: str, to: str) -> Sequence[str]:
-    """Return the states on the shortest way, or an empty sequence if there is none."""
-    ways: list[tuple[str, ...]] = [(before,)]
-    for way in ways:
-        for start, end in sorted(machine.arrows):
-            if start == way[-1] and end not in (*way, REMOVED):
-                if end == to:
-                    return (*way, end)
-                ways.append((*way, end))
-    return ()
 
 
 def _event(machine: Machine, state: str, to: str) -> str:
@@ -79,7 +87,7 @@ def _lead(call: Call, family: Family, id: str, to: str) -> None:
     for _ in family.machine.transitions:
         resource = call.state.get(family.collection, id) or {}
         state = status_of(resource)
-        way = _way(family.machine, state, to)
+        way = family.machine.way(state, to)
         if not way:
             return
         event = _event(family.machine, *way[:2])
@@ -115,7 +123,7 @@ def _sign(call: Call, family: Family, id: str, to: str) -> None:
 def _lead_authorisation(call: Call, id: str, to: str) -> None:
     for _ in SCA.transitions:
         authorisation = call.state.get(AUTHORISATIONS, id) or {}
-        way = _way(SCA, authorisation.get("status", NONE), to)
+        way = SCA.way(authorisation.get("status", NONE), to)
         if not way:
             return
         event = _event(SCA, *way[:2])
@@ -130,7 +138,7 @@ def _lead_authorisation(call: Call, id: str, to: str) -> None:
 
 
 def _add_signer(call: Call, authorisation: Document) -> Document:
-    """Return the authorisation with its customer. If none is identified, it is one who has not signed yet."""
+    """Return the authorisation with its customer. If none is identified, choose a customer who has not signed yet."""
     family = FAMILIES[authorisation["family"]]
     resource = call.state.get(family.collection, authorisation["resource"]) or {}
     everybody = holders(call, family, resource)

@@ -7,10 +7,11 @@ from pathlib import Path
 from xs2a_sandbox.bank import testdata
 from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.testdata import TestData
-from xs2a_sandbox.bundled import bundled, dialects
+from xs2a_sandbox.bundled import QUIRKS, are_untouched, bundled, dialects, quirks
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layers as interface
-from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA, read_path
+from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.documents import Schemas, own_file, schema_files
@@ -23,7 +24,7 @@ CASES = "cases"
 
 @dataclass(frozen=True, slots=True)
 class LoadedFiles:
-    """The content of the files as far as they can be read.
+    """The content of the files that could be read.
 
     `layers` and `data` are the paths of cassettes and test data.
     """
@@ -48,18 +49,26 @@ def check(settings: Settings, paths: Sequence[Path]) -> list[Problem]:
     return list(dict.fromkeys(problems))
 
 
-def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None = None) -> LoadedFiles:
-    """Read the configured files of one bank, with `paths` layered on top. Raises ConfigError on Windows."""
+def read(
+    settings: Settings, paths: Sequence[Path] = (), real: RealBank | None = None, *, trusts_bundled: bool = False
+) -> LoadedFiles:
+    """Read the configured files of one bank, with `paths` layered on top. Raises ConfigError on Windows.
+
+    With `trusts_bundled`, schemas and test data are not checked if all of them are part of the package, whose tests
+    check them.
+    """
     check_system()
     real = real or settings.real_banks()[-1]
     schemas = _schemas()
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
-    all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
+    configured = layers(settings, real)
+    all_layers = [*configured, *([path] for path in paths if path not in more and not _is_in(path, configured))]
     checked, problems = interface.check(all_layers, schemas, collect_handlers(), bank=_has_bank(settings))
-    problems += schema_files.check(schemas)
+    if not (trusts_bundled and are_untouched(schemas.directories)):
+        problems += schema_files.check(schemas)
     data, read_data = data_files(settings, more, checked.foundation if checked else ()), None
     try:
-        read_data = testdata.load(data)
+        read_data = testdata.load(data, is_sound=trusts_bundled and are_untouched(data))
     except Unreadable as error:
         problems += error.problems
     problems.sort(key=lambda p: (str(p.file), p.line, p.column))
@@ -86,13 +95,18 @@ def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]
     if not dialect.is_dir():
         names = dialects(Path.cwd() / OWN, bundled("cassettes"))
         raise ConfigError(
-            f"there is no dialect {name!r}{did_you_mean(name, names)}; the dialects are {', '.join(names)}"
+            f"unknown dialect {name!r}{did_you_mean(name, names) or '.'} The dialects are {', '.join(names)}"
         )
-    # Nobody's but the user's: in a checkout those beside the bundled dialect are for this folder alone.
+    # Only the user's layers: in a checkout, the files next to the bundled dialect belong only to that folder.
     cases = Path.cwd() / OWN / CASES
     own = [cases] if cases.exists() else []
-    quirks = dict.fromkeys((*settings.quirk, *real.quirk))
-    return [[path] for path in (dialect, *own, *settings.cassettes, *real.cassettes, *quirks)]
+    chosen = dict.fromkeys((*settings.quirk, *real.quirk))
+    return [[path] for path in (dialect, *own, *settings.cassettes, *real.cassettes, *chosen)]
+
+
+def _is_in(path: Path, configured: Sequence[Sequence[Path]]) -> bool:
+    """Return whether a layer has the path. As a separate layer, it would override the files next to it."""
+    return any(path.resolve().is_relative_to(place.resolve()) for layer in configured for place in layer)
 
 
 def places(settings: Settings) -> list[Path]:
@@ -101,6 +115,16 @@ def places(settings: Settings) -> list[Path]:
     own_data = [settings.testdata] if settings.testdata else []
     read = [place for real in settings.real_banks() for layer in layers(settings, real) for place in layer]
     return list(dict.fromkeys([*own, *own_data, *read]))
+
+
+def read_quirks() -> dict[str, Cassette]:
+    """Return every quirk by its name. Raises Unreadable."""
+    schemas, problems = _schemas(), list[Problem]()
+    files = quirks(bundled("cassettes") / QUIRKS, Path.cwd() / OWN / QUIRKS)
+    read = {name: read_path(file, schemas, problems) for name, file in sorted(files.items())}
+    if problems:
+        raise Unreadable(problems)
+    return {name: cassette for name, (cassette,) in read.items()}
 
 
 def load_testdata(settings: Settings) -> TestData:
@@ -116,9 +140,13 @@ def data_files(settings: Settings, more: Sequence[Path] = (), foundation: Sequen
     """
     own_data = [settings.testdata] if settings.testdata else []
     (dialect,), *_ = layers(settings)
-    files = (Path.cwd() / OWN / dialect.name / TESTDATA, Path.cwd() / OWN / TESTDATA)
+    names = [folder.name for folder in (dialect, *reversed(foundation))]
+    files = (Path.cwd() / OWN / folder / TESTDATA for folder in (*names, "."))
     own = next((file for file in files if file.exists()), None)
-    return [own or testdata_of(dialect, foundation), *own_data, *more]
+    once: dict[Path, Path] = {}
+    for file in (own or testdata_of(dialect, foundation), *own_data, *more):
+        once.setdefault(file.resolve(), file)
+    return list(once.values())
 
 
 def testdata_of(dialect: Path, foundation: Sequence[Path]) -> Path:

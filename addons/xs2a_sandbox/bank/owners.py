@@ -38,7 +38,7 @@ def keep(call: Call, owners: Mapping[str, str | None]) -> None:
 
 
 def organisation(call: Call, client: str | None) -> str | None:
-    """Return the organisation identifier of a client: that in the test data, or its id if that is one.
+    """Return a client's organisation identifier: from the test data, otherwise the client id if it has that format.
 
     None if unknown.
     """

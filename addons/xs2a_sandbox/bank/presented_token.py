@@ -11,20 +11,20 @@ from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-_A_TOKEN = "a token of the scheme Bearer, or DPoP where it is bound to a key"
+_A_TOKEN = "one token, with the scheme Bearer, or DPoP if it is bound to a key"
 
 
 def refusal(call: Call) -> BankError | None:
-    """Return the error if the token is missing, unknown, expired, or for something else, or the resource is foreign."""
+    """Return the error if the token is not valid for this request, or if another client owns the resource."""
     headers = call.request.headers.all("authorization")
     if len(headers) != 1:
         times = f"is sent {len(headers)} times" if headers else "is missing"
-        return BankError("token-unknown", expected=f"the header Authorization {times}; it must have {_A_TOKEN}")
+        return BankError("token-unknown", expected=f"the header Authorization {times}; it must contain {_A_TOKEN}")
     if (scheme := headers[0].partition(" ")[0].lower()) not in ("bearer", "dpop"):
-        return BankError("token-unknown", expected=f"the header Authorization must have {_A_TOKEN}")
+        return BankError("token-unknown", expected=f"the header Authorization must contain {_A_TOKEN}")
     kept = _find_token(call)
     if kept is None:
-        return BankError("token-unknown", expected="the token endpoint has given no such token in this session")
+        return BankError("token-unknown", expected="the token endpoint has not issued this token in this session")
     if datetime.fromisoformat(kept["expires"]) <= call.clock.now():
         return BankError("token-expired", expires=kept["expires"])
     if error := _check_certificate(call, kept) or _check_key(call, kept, scheme):
@@ -35,13 +35,13 @@ def refusal(call: Call) -> BankError | None:
 
 
 def _check_certificate(call: Call, kept: Document) -> BankError | None:
-    """Return the error if the token is bound to another certificate than the client's."""
+    """Return the error if the token is bound to a certificate that the client does not present."""
     if (thumbprint := kept.get("cnf", {}).get(CERTIFICATE)) is None:
         return None
     certificate = certificate_of(call)
     if certificate == thumbprint:
         return None
-    of = f"the one that was shown has {certificate}" if certificate else "none was shown"
+    of = f"the client certificate that was sent has {certificate}" if certificate else "no client certificate was sent"
     text = f"the token is bound to the client certificate with the SHA-256 thumbprint {thumbprint}, and {of}"
     return BankError("token-unproven", expected=text)
 
@@ -50,19 +50,18 @@ def _check_key(call: Call, kept: Document, scheme: str) -> BankError | None:
     """Return the error if the token is bound to a key and the request does not prove possession of it."""
     key = kept.get("cnf", {}).get(KEY)
     if key is None:
-        text = "the token is bound to no key; it is sent with the scheme Bearer"
+        text = "the token is not bound to a key; send it with the scheme Bearer"
         return _key_error(text) if scheme == "dpop" else None
     if scheme != "dpop":
-        return _key_error(
-            "the token is bound to a key; it is sent with the scheme DPoP, and a proof in the header DPoP"
-        )
+        return _key_error("the token is bound to a key; send it with the scheme DPoP and a proof in the header DPoP")
     try:
         proof_key = key_of(call, _secret(call))
     except Unproven as mistake:
         return BankError("token-proof-invalid", expected=str(mistake))
     if proof_key != key:
         return _key_error(
-            f"the token is bound to the key with the thumbprint {key}, the DPoP proof is made with {proof_key}"
+            f"the token is bound to the key with the thumbprint {key}, but the DPoP proof is signed with the "
+            f"key {proof_key}"
         )
     return None
 

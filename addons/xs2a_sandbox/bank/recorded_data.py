@@ -43,7 +43,7 @@ _RESOURCES = frozenset(("accounts",))
 
 
 def recorded_data(entries: Iterable[Exchange], data: TestData, interface: Interface) -> TestData:
-    """Return the test data, extended by what the exchanges show: accounts that are missing, and what refers to them.
+    """Return the test data, extended with accounts that the exchanges show, and with the things that refer to them.
 
     The shapes `account`, `balance` and `entry` say how to read the bank's answers.
     """
@@ -128,7 +128,7 @@ class _RecordedBank:
         return sent.take(find_source(self._interface, operation, input))
 
     def _account(self, said: Any, asked: str | None = None) -> str | None:
-        """Return the id of the account in an answer or a request, or of the one that was requested."""
+        """Return the id of the account in an answer or a request, or of the requested account."""
         account = self._read("account", said)
         iban = account.pop("iban", None)
         id = account.pop("id", None) or asked or self._ids.get(iban) or iban
@@ -270,7 +270,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
     psus = list(recorded.psus) or [_CUSTOMER]
     owner = next((psu for psu in psus if psu not in data.collections.get("psus", {})), psus[0])
     names = [account["name"] for account in accounts.values() if "name" in account]
-    # The recording has dropped secrets, so the placeholder is what the customers type.
+    # The recording contains no secrets, so customers type the placeholder.
     customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": recorded.methods}
     filled = {
         id: {"currency": _currency(account), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
@@ -307,7 +307,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
 
 
 def adopt(before: TestData, after: TestData) -> str:
-    """Describe in words what the second test data has and the first lacks; empty if there is nothing."""
+    """Describe in words the content that only the second test data has. Empty if there is none."""
     counts = (
         (noun, sum(document != before.collections.get(name, {}).get(id) for id, document in documents.items()))
         for name, noun in (
@@ -360,7 +360,7 @@ def _in_form(value: Any, name: str = "") -> Any:
 
 
 def _repair_encoding(text: str) -> str:
-    """Return a text that was decoded with the wrong encoding: `Müller` for `MÃ¼ller`."""
+    """Repair a string that was decoded with the wrong encoding: `Müller` for `MÃ¼ller`."""
     if text.isascii():
         return text
     try:

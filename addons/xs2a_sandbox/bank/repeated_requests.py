@@ -1,19 +1,21 @@
-"""The check of repeated requests: a request with the id of an earlier one gets that payment again."""
+"""The check of repeated requests: a request with the id of an earlier one gets its response again."""
 
 import hashlib
 
+from xs2a_sandbox.bank.handlers.inputs import ONCE
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.state import Document
 
 _REQUESTS = "initiations"
-_INITIATES = "payments.initiate"
 
 
 def is_checked(call: Call, handler: str | None) -> bool:
     """Return whether a request must not be carried out twice."""
-    return handler == _INITIATES and call.judges("idempotency")
+    own = collect_handlers().get(handler or "")
+    return own is not None and ONCE in own.takes and call.judges("idempotency") and bool(_id(call))
 
 
 def find_earlier(call: Call) -> Response | None:
@@ -23,7 +25,10 @@ def find_earlier(call: Call) -> Response | None:
         return None
     if kept["request"] != _request(call):
         name = call.name_of("once")
-        text = f"{name} is that of another payment: every request has an id of its own, the same one repeated"
+        text = (
+            f"{name} was used for a different payment: every request needs its own id, and only a repeated "
+            "request has the same id"
+        )
         call.object("idempotency", BankError("format-error", expected=text))
         return None
     if not call.refuses("idempotency"):

@@ -16,7 +16,7 @@ def redirect_mistakes(call: Call, operation: Operation) -> Iterator[BankError]:
     handler = collect_handlers().get(operation.behaviour.handler or "")
     sends_back = handler is not None and REDIRECT_URI in handler.takes
     if sends_back and read_wish(call, PREFERS_REDIRECT) and call.take("redirect_uri") is None:
-        text = f"{call.place_of('redirect_uri')} has to say where customers go back"
+        text = f"{call.place_of('redirect_uri')} must be the address to which customers return"
         yield BankError("format-error", expected=f"{call.name_of('prefers_redirect')} is true: {text}")
     client = call.state.get("clients", client_of(call) or "") or {}
     if not (own := client.get("redirectUris")):

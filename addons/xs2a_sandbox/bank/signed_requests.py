@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from xs2a_sandbox.signatures.mistakes import SignatureMistake
 
-_HEADERS = ("signature", "x-jws-signature")
+_JWS = "x-jws-signature"
+_HEADERS = ("signature", _JWS)
 
 
 def is_signed(request: Request) -> bool:
@@ -25,9 +26,11 @@ def is_signed(request: Request) -> bool:
 
 def refusal(call: Call, rules: SignatureRules, trust: ReadTrust) -> BankError | None:
     """Return the error if the signature is wrong, or missing although it is demanded."""
+    if rules.requests == "detached":
+        return _refusal_of_detached(call, rules)
     if not is_signed(call.request):
         if "signature" in call.checks.demanding or rules.demanded:
-            text = f"the header Signature is missing; it has to sign {', '.join(rules.signed)}"
+            text = f"the header Signature is missing; the signature must cover {', '.join(rules.signed)}"
             return BankError("signature-missing", expected=text)
         return None
     # Imported at the first signature, because the import is slow.
@@ -45,8 +48,34 @@ def refusal(call: Call, rules: SignatureRules, trust: ReadTrust) -> BankError | 
     return BankError(mistake.error, **{**mistake.values, "expected": mistake.text}, signature=mistake.described)
 
 
+def _refusal_of_detached(call: Call, rules: SignatureRules) -> BankError | None:
+    """Return the error unless a key of the token's client has signed the body, where bodies are signed."""
+    if not call.request.body or not rules.covers(call.segments):
+        return None
+    signature = call.headers.get(_JWS)
+    if signature is None:
+        is_demanded = "signature" in call.checks.demanding or rules.demanded
+        text = f"the header {_JWS} is missing; the signature must cover the body"
+        return BankError("signature-missing", expected=text) if is_demanded else None
+    from xs2a_sandbox.signatures import jwt
+
+    name = client_of(call)
+    client = call.state.get("clients", name) if name else None
+    if client is None:
+        return None  # The token is checked next.
+    if not (keys := client.get("jwks") or client.get("certificate")):
+        text = f"the bank knows no key of the client {name}: add its jwks or certificate to the test data"
+        return BankError("signature-invalid", expected=text)
+    if jwt.read_detached(signature) is None:
+        return BankError("signature-malformed", expected=f"the header {_JWS} is not a detached JWS, HEADER..SIGNATURE")
+    if not jwt.has_signed(signature, call.request.body, keys, rules.understood):
+        text = f"{_JWS} is not a signature of this body with a key of the client {name}"
+        return BankError("signature-invalid", expected=text)
+    return None
+
+
 def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "SignatureMistake | None":
-    """Return the mistake if the seal is not trusted, or belongs to another TPP than the certificate or token."""
+    """Return the mistake if the seal is not trusted, or if its TPP is not the one of the certificate or token."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from xs2a_sandbox.signatures.mistakes import SignatureMistake, invalid
@@ -64,7 +93,7 @@ def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "Sig
         ("token", of_token),
     ):
         if owner is not None and owner != sealed:
-            return invalid(f"the certificate of the signature is that of {sealed}, the {what} that of {owner}")
+            return invalid(f"the certificate of the signature belongs to {sealed}, but the {what} belongs to {owner}")
     return None
 
 

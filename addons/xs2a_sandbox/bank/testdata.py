@@ -11,13 +11,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.cassette.evaluation.expressions import compile_value, render
+from xs2a_sandbox.bank import recipes
+from xs2a_sandbox.cassette.evaluation.expressions import Scope, compile_value, render
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.formats import as_kept, is_iban
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.yaml_reader import complaints
-from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.errors import ExpressionError, Problem, Unreadable
 from xs2a_sandbox.state.store import Collections
 
 UNKNOWN = "unknown"
@@ -62,7 +63,7 @@ class Overlay:
 class TestData:
     """Collections of documents by id. Dates are expressions; `at` computes them for a day."""
 
-    __test__ = False  # not a test class, whatever pytest concludes from the name
+    __test__ = False  # not a test class, although the name looks like one
 
     collections: Mapping[str, Mapping[str, Any]]
     unknown_consents: tuple[str, ...]
@@ -75,14 +76,20 @@ class TestData:
                 self._days.pop(next(iter(self._days)))
             scope = {"today": lambda days=0: (day + timedelta(days=days)).isoformat()}
             self._days[day] = {
-                name: {id: render(entry, scope) for id, entry in entries.items()}
+                name: {id: _render(name, id, entry, scope, day) for id, entry in entries.items()}
                 for name, entries in self.collections.items()
             }
         return self._days[day]
 
     def texts(self) -> frozenset[str]:
-        """Return all texts in them, including ids."""
+        """Return all texts in the collections, including ids."""
         return frozenset(_texts(self.at(REAL.today())))
+
+
+def _render(name: str, id: str, entry: Any, scope: Scope, day: date) -> Any:
+    """Return a document of that day. Only accounts have recipes."""
+    rendered = render(entry, scope)
+    return recipes.follow(id, rendered, day) if name == "accounts" else rendered
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -97,15 +104,19 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def load(files: Sequence[Path]) -> TestData:
+def load(files: Sequence[Path], *, is_sound: bool = False) -> TestData:
     """Load test data. Each file is merged by id over those before it; null removes, `replace: true` starts empty.
+
+    Files that are known to be sound are not checked.
 
     Raises:
         Unreadable: with every problem of every file.
     """
-    over = overlay(files)
+    over = overlay(files, is_sound=is_sound)
     merged, origins, problems = over.collections, over.origins, over.problems
     if not problems:
+        problems += _read_recipes(merged, origins)
+    if not problems and not is_sound:
         problems += _find_dangling(merged, origins)
     collections = {name: _compile(name, entries, origins, problems) for name, entries in merged.items()}
     if problems:
@@ -117,7 +128,7 @@ def load(files: Sequence[Path]) -> TestData:
     return TestData(collections, unknown)
 
 
-def overlay(files: Sequence[Path]) -> Overlay:
+def overlay(files: Sequence[Path], *, is_sound: bool = False) -> Overlay:
     """Merge files. The result contains the problems of invalid files, but none of their data."""
     over = Overlay()
     for file in files:
@@ -127,7 +138,9 @@ def overlay(files: Sequence[Path]) -> Overlay:
         except Unreadable as error:
             over.problems += error.problems
             continue
-        if mistakes := [*complaints(document, bundled_schema("testdata")), *_find_misspelt(document)]:
+        if not is_sound and (
+            mistakes := [*complaints(document, bundled_schema("testdata")), *_find_misspelt(document)]
+        ):
             over.problems += mistakes
         else:
             over.add(document)
@@ -138,6 +151,7 @@ _DOCUMENTS = {
     "psus": "psuEntry",
     "accounts": "accountEntry",
     "cards": "cardEntry",
+    "payees": "payeeEntry",
     "consents": "consentEntry",
     "payments": "paymentEntry",
 }
@@ -188,6 +202,23 @@ def _compile(
     return compiled
 
 
+def _read_recipes(
+    merged: dict[str, dict[str, Any]], origins: Mapping[tuple[str, str], yaml_reader.Document]
+) -> Iterator[Problem]:
+    """Make the IBANs of recipes, and yield a problem for each recipe that cannot be followed."""
+    accounts = merged.get("accounts", {})
+    for id, account in accounts.items():
+        origin = origins["accounts", id]
+        if (recipe := recipes.recipe_of(account)) and (text := recipes.check_recipe(recipe)):
+            yield origin.problem(("accounts", id, recipes.ENTRIES, recipes.RECIPE), "wrong-value", text)
+        if isinstance(written := account.get(recipes.IBAN), Mapping):
+            try:
+                accounts[id] = {**account, recipes.IBAN: recipes.make_iban(written[recipes.RECIPE])}
+            except ExpressionError as error:
+                place = ("accounts", id, recipes.IBAN, recipes.RECIPE, "country")
+                yield origin.problem(place, "wrong-value", str(error))
+
+
 def _find_dangling(
     merged: Mapping[str, Mapping[str, Any]], origins: Mapping[tuple[str, str], yaml_reader.Document]
 ) -> list[Problem]:
@@ -196,23 +227,23 @@ def _find_dangling(
     for id, consent in merged.get("consents", {}).items():
         for position, account in enumerate(consent.get("accounts", ())):
             if account not in accounts:
-                text = f"the bank holds no account {account}"
+                text = f"the bank has no account {account}"
                 place = ("consents", id, "accounts", position)
                 problems.append(origins["consents", id].problem(place, "unknown-account", text))
     for id, card in merged.get("cards", {}).items():
         if card["account"] not in accounts:
-            text = f"the bank holds no account {card['account']}"
+            text = f"the bank has no account {card['account']}"
             problems.append(origins["cards", id].problem(("cards", id, "account"), "unknown-account", text))
     for id, account in accounts.items():
         if _LIKE_AN_IBAN.fullmatch(id) and not is_iban(id):
-            text = f"the key {id} looks like an IBAN, and its check digits are wrong"
+            text = f"the key {id} looks like an IBAN, but its check digits are wrong"
             problems.append(origins["accounts", id].problem(("accounts", id), "wrong-value", text, key=True))
         if account["psuId"] not in psus:
-            text = f"there is no customer {account['psuId']!r} among the psus"
+            text = f"unknown customer {account['psuId']!r}: add it under psus"
             problems.append(origins["accounts", id].problem(("accounts", id, "psuId"), "unknown-psu", text))
         for position, psu in enumerate(account.get("signatories", ())):
             if psu not in psus:
-                text = f"there is no customer {psu!r} among the psus"
+                text = f"unknown customer {psu!r}: add it under psus"
                 place = ("accounts", id, "signatories", position)
                 problems.append(origins["accounts", id].problem(place, "unknown-psu", text))
     return problems
@@ -221,8 +252,13 @@ def _find_dangling(
 def _expect_testdata(document: yaml_reader.Document) -> None:
     first = next(iter(document.value), None) if isinstance(document.value, dict) else None
     if first != "testdata":
-        hint = "; a cassette is named with --cassettes DIR" if first == "cassette" else ""
-        raise Unreadable([document.problem((), "no-testdata", f"the first key of test data is `testdata: 2`{hint}")])
+        hint = "; use --cassettes DIR for cassettes" if first == "cassette" else ""
+        raise Unreadable(
+            [document.problem((), "no-testdata", f"the first key of a test data file must be `testdata: 2`{hint}")]
+        )
     if document.value["testdata"] == 1:
-        text = "this is the first form of test data, in which accounts and cards have other members: give them today's"
+        text = (
+            "this is version 1 of the test data format, in which the members of accounts and cards have other "
+            "names: use the current"
+        )
         raise Unreadable([document.problem(("testdata",), "old-testdata", f"{text} names, and write `testdata: 2`")])

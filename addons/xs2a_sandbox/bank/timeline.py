@@ -209,7 +209,7 @@ def _of_testdata(state: Transaction) -> _Expected:
 
 
 def _text(moment: datetime) -> str:
-    """Return the instant in UTC as a text. Such texts sort like the instants."""
+    """Return the instant in UTC as a string. The strings sort like the instants."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 

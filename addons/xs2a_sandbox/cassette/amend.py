@@ -53,7 +53,7 @@ class JsonChange:
     def apply(self, value: Any, scope: Scope, warn: Callable[[str], None]) -> Any:
         """Return the changed value.
 
-        Calls `warn` with a text for each change that is impossible. Raises ExpressionError.
+        Calls `warn` with a message for each change that is impossible. Raises ExpressionError.
         """
         if self.merge is not NO_BODY:
             value = merge_patch(value, render(self.merge, scope))
@@ -65,7 +65,7 @@ class JsonChange:
         except JsonPatchTestFailed:
             return value
         except (JsonPatchException, JsonPointerException) as error:
-            warn(f"the patch does not fit: {error}")
+            warn(f"the patch cannot be applied: {error}")
             return value
         return patched
 
@@ -86,7 +86,7 @@ class Amendment:
     instead: ResponseTemplate | None = None
 
     def apply(self, response: Response, scope: Scope, warn: Callable[[str], None]) -> Response:
-        """Return the amended response. Calls `warn` with a text for each change that is impossible.
+        """Return the amended response. Calls `warn` with a message for each change that is impossible.
 
         Raises InvalidResponse, ExpressionError.
         """
@@ -95,7 +95,7 @@ class Amendment:
         scope = {**scope, "answer": {"status": response.status, "body": None if value is NO_BODY else value}}
         if self.body:
             if value is NO_BODY:
-                warn("the answer has no JSON that could be amended")
+                warn("only answers with a JSON body can be amended")
             else:
                 body = to_json(self.body.apply(value, scope, warn))
                 headers = with_content_type(headers, JSON)
@@ -141,7 +141,7 @@ def _step(spec: Mapping[str, Any], roots: frozenset[str], report: Report) -> Pat
     op, paths = spec["op"], {}
     for key in ("path", "from"):
         if (key in spec) != (key == "path" or op in ("move", "copy")):
-            report((), f"{op} {'needs a' if key not in spec else 'has no'} {key}")
+            report((), f"{op} needs a {key}" if key not in spec else f"{op} takes no {key}: remove it")
             return None
         if key in spec:
             try:
@@ -150,10 +150,12 @@ def _step(spec: Mapping[str, Any], roots: frozenset[str], report: Report) -> Pat
                 report((key,), str(error))
                 return None
     if ("value" in spec) != (op in ("add", "replace", "test")):
-        report((), f"{op} {'needs a' if 'value' not in spec else 'has no'} value")
+        report((), f"{op} needs a value" if "value" not in spec else f"{op} takes no value: remove it")
         return None
     if "from" in paths and paths["from"].count(EVERY) not in (0, paths["path"].count(EVERY)):
-        report(("from",), "from has as many * as path, or none: each stands for the same entry")
+        report(
+            ("from",), "from must have as many * as path, or none: each * in from is the entry of the same * in path"
+        )
         return None
     value = NO_BODY
     if "value" in spec:

@@ -32,7 +32,7 @@ _PATH = re.compile(
 
 
 Report = Callable[[tuple[str | int, ...], str], None]
-"""Called with the place below the response or effect, and a text about the mistake."""
+"""Called with the place below the response or effect, and a description of the mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ class Effect:
             return
         id = to_text(render(self.id, scope))
         if not id:
-            raise BankError("internal", reason=f"an effect on {self.collection} has no id")
+            raise BankError(
+                "internal", reason=f"an effect on {self.collection} needs an id, but its expression is empty"
+            )
         if self.deletes:
             state.delete(self.collection, id)
             return
@@ -59,7 +61,9 @@ class Effect:
         if self.members:
             value = _with_member(state.get(self.collection, id) or {}, self.members, value)
         if not isinstance(value, dict):
-            raise BankError("internal", reason=f"an effect on {self.collection} came out as no document")
+            raise BankError(
+                "internal", reason=f"the value of an effect on {self.collection} must be a document (a mapping)"
+            )
         state.put(self.collection, id, value)
 
 
@@ -91,7 +95,7 @@ def compile_effect(spec: Mapping[str, Any], roots: frozenset[str], report: Repor
     key = "set" if "set" in spec else "delete"
     fits = _PATH.fullmatch(spec[key])
     if not fits:
-        report((key,), f"{spec[key]!r} is not of the form state.<collection>['<id>'], with .<member>s after it or none")
+        report((key,), f"{spec[key]!r} must have the form state.<collection>['<id>'], optionally followed by .<member>")
         return None
     members = tuple(fits["members"].split(".")[1:])
     if key == "delete" and members:
@@ -108,7 +112,7 @@ def compile_effect(spec: Mapping[str, Any], roots: frozenset[str], report: Repor
         return None
     value = compile_value(spec.get("to"), roots, lambda pointer, text: report(("to", *pointer), text))
     if key == "set" and not members and not (isinstance(spec["to"], dict) or callable(value)):
-        report(("to",), "a document is a mapping; to set one value, name its member")
+        report(("to",), "a document must be a mapping; to set a single value, name its member")
     return Effect(fits["collection"], id, members, value, key == "delete", when)
 
 
@@ -186,7 +190,10 @@ def compile_answer(
     raw = spec.get("raw") is True
     bodies = [key for key in ("body", "text", "base64", "file", "error") if key in spec]
     if len(bodies) > 1:
-        report((bodies[1],), f"an answer has one of body, text, base64, file and error, not {' and '.join(bodies)}")
+        report(
+            (bodies[1],),
+            f"an answer can have only one of body, text, base64, file and error, not {' and '.join(bodies)}",
+        )
 
     def compile_at(value: Any, *pointer: str) -> Any:
         return value if raw else compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
@@ -203,14 +210,14 @@ def compile_answer(
         try:
             content = base64.b64decode(spec["base64"], validate=True)
         except ValueError as error:
-            report(("base64",), f"this is not base64: {error}")
+            report(("base64",), f"this is not valid base64: {error}")
     if "file" in spec:
         try:
             content = read(spec["file"])
         except OSError as error:
             report(("file",), f"{spec['file']} cannot be read: {error.strerror}")
     if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):
-        report(("status",), f"an answer with status {spec['status']} has no body")
+        report(("status",), f"an answer with status {spec['status']} cannot have a body")
     status, headers, delay = compile_fields(spec, roots, report)
     return ResponseTemplate(
         status=200 if status is None else status,
@@ -258,7 +265,7 @@ def compile_fields(
 
     status: Any = compile_at(spec.get("status"), "status")
     if isinstance(status, str):
-        report(("status",), f"{status!r} is not a status: write a number or one {{{{ expression }}}}")
+        report(("status",), f"{status!r} is not a status: write a number or a single {{{{ expression }}}}")
     headers = tuple((name, compile_at(value, "headers", name)) for name, value in spec.get("headers", {}).items())
     for name, value in headers:
         try:
@@ -278,7 +285,9 @@ def choose(answers: Sequence[ResponseTemplate], scope: Scope) -> ResponseTemplat
     for answer in answers:
         if answer.when is None or answer.when(scope):
             return answer
-    raise BankError("internal", reason="no answer of the list has a condition that holds")
+    raise BankError(
+        "internal", reason="none of the conditions in the list of answers is true: add an answer without a when"
+    )
 
 
 def write(
@@ -295,7 +304,7 @@ def write(
     if answer.error:
         raise BankError(answer.error, **render(answer.values, scope))
     status = answer.status if isinstance(answer.status, int) else status_of(answer.status(scope))
-    headers = render_headers((*answer.headers, *every), scope)
+    headers = render_headers(add_headers(answer.headers, every), scope)
     if answer.body is not NO_BODY:
         body = render(answer.body, scope)
         if answer.nulls == "fill" and (schema := answer.schema or names.get(str(status))):
@@ -310,6 +319,14 @@ def write(
         return Response(status, with_content_type(headers, "application/octet-stream"), content, answer.fault)
     headers_of_text = with_content_type(headers, "text/plain; charset=utf-8")
     return Response(status, headers_of_text, to_text(content).encode(), answer.fault)
+
+
+def add_headers(own: Sequence[tuple[str, Any]], every: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
+    """Merge an answer's own headers with the headers of every answer. On the same name the own header wins."""
+    if not own:
+        return every
+    names = {name.lower() for name, _ in own}
+    return [*own, *((name, value) for name, value in every if name.lower() not in names)]
 
 
 def render_headers(headers: Sequence[tuple[str, Any]], scope: Scope) -> list[tuple[str, str]]:
@@ -350,5 +367,5 @@ def without_nulls(value: Any) -> Any:
 
 def status_of(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BankError("internal", reason=f"the status came out as {value!r}")
+        raise BankError("internal", reason=f"the status must be a whole number, not {value!r}")
     return value

@@ -1,4 +1,4 @@
-"""Faults of the body: complete responses whose content breaks the interface, to test how an app copes with them."""
+"""Faults of the body: complete responses whose content is not what the interface specifies."""
 
 import json
 from collections.abc import Callable

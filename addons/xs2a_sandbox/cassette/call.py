@@ -3,18 +3,17 @@
 import json
 import math
 import re
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from hashlib import blake2b
-from secrets import token_bytes
+from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from xs2a_sandbox.cassette.dialect.authorisation import Authorisation
-from xs2a_sandbox.cassette.evaluation.expressions import Scope
+from xs2a_sandbox.cassette.evaluation.expressions import SHAPES, Scope, Shape
 from xs2a_sandbox.cassette.evaluation.id_form import UUID as UUID_FORM
 from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, make_id
 from xs2a_sandbox.cassette.evaluation.lets import lets_of
@@ -23,7 +22,7 @@ from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, spend
 from xs2a_sandbox.cassette.inputs import InputPlace, Source
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.things import Things
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.clock import Clock, instant
 from xs2a_sandbox.config.checks import NONE, Checks
 from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer, parse_pointer, pointer_text
 from xs2a_sandbox.errors import BankError
@@ -32,6 +31,7 @@ from xs2a_sandbox.http.body_members import FORM, Member
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.multipart import without_boundary
 from xs2a_sandbox.http.target import Target
+from xs2a_sandbox.random_bytes import SIZE, draw
 from xs2a_sandbox.state import Document, Transaction
 from xs2a_sandbox.state.session import DEFAULT
 from xs2a_sandbox.state.store import StateView
@@ -45,9 +45,14 @@ _LAST_NUMBER = ("_session", "number")
 _TOKENS = "tokens"
 _SIGNATURE = 20_000
 """Units of work that checking a signature against some keys costs."""
+_SIGNING = 10_000
+"""Units of work that signing costs."""
 _NO_THINGS = Things()
 _NO_WORDS = StateWords()
 _NO_AUTHORISATION = Authorisation()
+
+type Sign = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
+"""Signs claims with the bank's key. Takes the claims and more members of the header, and returns a JSON Web Token."""
 
 
 class Session(NamedTuple):
@@ -71,14 +76,15 @@ class Call:
     value of `with` in the operation or rule; `inputs` give the place of each handler input in the request; `static`
     keeps accounts as they are in the test data; `authorising` is how customers decide; `checks` are checks beyond the
     documented interface, and `objections` the errors that those checks only warn about. `drew` is true when an id or a
-    secret has been generated. `lets` are the compiled values that the dialect names for all expressions; `things` is
-    where its interface names consents, payments and the like, `states` what it calls their states.
+    secret has been generated. `lets` are the compiled values that the dialect names for all expressions, and `shapes`
+    are its templates; `things` are the places of consents, payments and so on in its interface, and `states` the names
+    of their states. `sign` signs tokens of the bank; without it they are null.
     """
 
     __slots__ = (
         "_body", "_client", "_input_scope", "_members", "_queries", "_roots", "_warnings", "authorising", "checks",
         "clock", "drew", "inputs", "lets", "objections", "operation", "options", "path", "query", "request", "segments",
-        "session", "state", "states", "static", "things",
+        "session", "shapes", "sign", "state", "states", "static", "things",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +101,7 @@ class Call:
         checks: Checks = NONE,
         things: Things = _NO_THINGS,
         states: StateWords = _NO_WORDS,
+        sign: Sign | None = None,
     ) -> None:
         self.request = request
         self.segments = target.segments
@@ -106,9 +113,11 @@ class Call:
         self.checks = checks
         self.things = things
         self.states = states
+        self.sign = sign
         self.objections: list[BankError] = []
         self.drew = False
         self.lets: Mapping[str, Any] = {}
+        self.shapes: Mapping[str, Shape] = {}
         self.operation: str | None = None
         self.path: dict[str, str] = {}
         self.options: Mapping[str, Any] = {}
@@ -136,8 +145,9 @@ class Call:
             checks=self.checks,
             things=self.things,
             states=self.states,
+            sign=self.sign,
         )
-        other.operation, other.path, other.lets = self.operation, self.path, self.lets
+        other.operation, other.path, other.lets, other.shapes = self.operation, self.path, self.lets, self.shapes
         return other
 
     @property
@@ -231,7 +241,7 @@ class Call:
 
     @property
     def members(self) -> Member | None:
-        """The members of a form, a multipart body or XML; None if the body is of another type or malformed."""
+        """The members of a form, a multipart body or XML, or None if the body has another type or is malformed."""
         if self._members is None:
             try:
                 self._members = (body_members.members(self.request.body, self.headers.get("content-type")),)
@@ -287,7 +297,7 @@ class Call:
         return at_pointer(self.body_or_null, parse_pointer(place.name))
 
     def judges(self, check: str) -> bool:
-        """Return whether the check is made at all, because of the dialect's option of that name or of the settings."""
+        """Return whether the check is turned on, by the dialect's option of that name or by the settings."""
         return check in self.checks.warning or self.refuses(check)
 
     def refuses(self, check: str) -> bool:
@@ -309,17 +319,17 @@ class Call:
 
     def _new_uuid(self) -> str:
         self.drew = True
-        return as_uuid(self._draw() if self.clock.seed else token_bytes(16))
+        return as_uuid(self._draw())
 
     def new_secret(self) -> str:
-        """Return a text that nobody can guess, unless the session's clock has a seed."""
+        """Return a random string. It is reproducible if the session's clock has a seed."""
         self.drew = True
-        return urlsafe_b64encode(self._draw() if self.clock.seed else token_bytes(16)).decode().rstrip("=")
+        return urlsafe_b64encode(self._draw()).decode().rstrip("=")
 
     def new_text(self, alphabet: str, length: int) -> str:
-        """Return a random text of that length; it is drawn from the seed if the clock has one, like ids."""
+        """Return a random string of that length. Like ids, it is reproducible if the clock has a seed."""
         self.drew = True
-        draws = [self._draw() if self.clock.seed else token_bytes(16) for _ in range(0, length, 16)]
+        draws = [self._draw() for _ in range(0, length, SIZE)]
         number = int.from_bytes(b"".join(draws))
         characters = []
         for _ in range(length):
@@ -328,7 +338,9 @@ class Call:
         return "".join(characters)
 
     def _draw(self) -> bytes:
-        return blake2b(f"{self.clock.seed}|{self.next_number()}".encode(), digest_size=16).digest()
+        if not self.clock.seed:
+            return draw()
+        return blake2b(f"{self.clock.seed}|{self.next_number()}".encode(), digest_size=SIZE).digest()
 
     def next_number(self) -> int:
         """Return the session's next number, which is greater than all before it."""
@@ -337,10 +349,10 @@ class Call:
         return number
 
     def scope(self) -> Scope:
-        """Return the roots and functions that expressions can use."""
+        """Return the roots, functions and shapes that expressions can use."""
         if self._roots is None:
             self._roots = self._make_roots()
-        return self._add_lets({**self._roots, "path": self.path, WORK: Work()})
+        return self._add_lets({**self._roots, "path": self.path, SHAPES: self.shapes, WORK: Work()})
 
     def _make_roots(self) -> Scope:
         """Return the part that all scopes of the call share."""
@@ -358,9 +370,11 @@ class Call:
             "clock": _LazyMapping(self._clock_view),
             "uuid": self._new_uuid,
             "new_id": self.new_id,
-            "now": self._now,
+            "now": self.now,
             "today": self._today,
             "jwt": _read_jwt,
+            "patched": _patched,
+            "signed": self._signed,
             "verifies": _verifies,
             "wire": self.states.word,
         }
@@ -370,6 +384,10 @@ class Call:
         if self._input_scope is None or self._input_scope["path"] is not self.path:
             self._input_scope = self.scope()
         return self._input_scope
+
+    def drop_scopes(self) -> None:
+        """Drop the cached scopes. They refer to the call, and only the garbage collector could free such a cycle."""
+        self._roots = self._input_scope = None
 
     def with_path(self, scope: Scope, path: Mapping[str, str]) -> Scope:
         """Return the scope with other path parameters, which the dialect's named values see, too."""
@@ -388,14 +406,26 @@ class Call:
             "host": request.host,
             "door": request.door,
             "text": request.body.decode(errors="replace"),
+            "sha256": b64encode(sha256(request.body).digest()).decode(),
             "client": self.client.members() if self.client else None,
         }
 
     def _clock_view(self) -> dict[str, Any]:
-        return {"now": self._now(), "today": self._today(), "seconds": int(self.clock.timestamp())}
+        return {
+            "now": self.now(),
+            "today": self._today(),
+            "seconds": int(self.clock.timestamp()),
+            "real": int(instant()),
+        }
 
-    def _now(self) -> str:
+    def now(self) -> str:
         return self.clock.now().isoformat(timespec="seconds")
+
+    def _signed(self, claims: Any, header: Any) -> str | None:
+        if self.sign is None or not isinstance(claims, dict):
+            return None
+        spend(_SIGNING)
+        return self.sign(charge(claims), charge(header) or {})
 
     def _today(self, days: int = 0) -> str:
         return self.clock.today(days).isoformat()
@@ -421,6 +451,21 @@ def _verifies(text: Any, keys: Any) -> bool:
     return jwt.is_signed_by(charge(text), charge(keys))
 
 
+def _patched(value: Any, steps: Any) -> Any:
+    """Return the value with a JSON Patch (RFC 6902), or null if the patch is malformed or does not fit."""
+    from jsonpatch import JsonPatch, JsonPatchException, JsonPointerException
+
+    if not isinstance(steps, list):
+        return None
+    try:
+        for step in charge(steps):
+            # One step at a time, because each can double the value.
+            value = charge(JsonPatch([step]).apply(value))
+    except (JsonPatchException, JsonPointerException, TypeError, AttributeError):
+        return None
+    return value
+
+
 def parse_json(body: bytes, warnings: list[str]) -> Any:
     """Parse JSON, with decimals as `Decimal`. Raises BankError `format-error` with the mistake and its place."""
     try:
@@ -438,7 +483,7 @@ def parse_json(body: bytes, warnings: list[str]) -> Any:
 def _count_members(value: Any) -> int:
     """Return the number of members of all objects.
 
-    If the text has the same number of colons, no object has a member twice.
+    If the text contains the same number of colons, no object has a duplicate member.
     """
     count, values = 0, [value]
     for value in values:
@@ -460,7 +505,7 @@ def _read_with_care(body: bytes, warnings: list[str]) -> Any:
         if len(merged) != len(pairs):
             seen: set[str] = set()
             warnings.extend(
-                f"the member {name!r} is sent twice; the last one counts"
+                f"the member {name!r} is sent twice; the bank uses the last one"
                 for name, _ in pairs
                 if name in seen or seen.add(name)  # type: ignore[func-returns-value]
             )
@@ -471,7 +516,7 @@ def _read_with_care(body: bytes, warnings: list[str]) -> Any:
             body.decode(), parse_float=_parse_finite, parse_constant=_refuse_constant, object_pairs_hook=members
         )
     except UnicodeDecodeError as error:
-        raise BankError("format-error", expected=f"the body must be UTF-8; byte {error.start} is not") from None
+        raise BankError("format-error", expected=f"the body must be UTF-8; byte {error.start} is invalid") from None
     except json.JSONDecodeError as error:
         what = "a byte order mark" if error.msg.startswith("Unexpected UTF-8 BOM") else error.msg
         text = f"the body must be JSON: {what} at line {error.lineno} column {error.colno}"
@@ -482,7 +527,7 @@ def _read_with_care(body: bytes, warnings: list[str]) -> Any:
         raise BankError("format-error", expected=f"{error}{_place_of(_CONSTANT, body)}") from None
     if b"\\ud" in body.lower() and not _is_text(value):
         half = _place_of(_HALF_PAIR, body)
-        raise BankError("format-error", expected=f"the body must not hold half of a surrogate pair{half}")
+        raise BankError("format-error", expected=f"the body must not contain half of a surrogate pair{half}")
     return value
 
 
@@ -511,11 +556,11 @@ _decode = msgspec.json.Decoder(float_hook=_parse_finite).decode
 
 
 def _refuse_constant(text: str) -> Any:
-    raise ValueError(f"the body must be JSON: {text} is not a value")
+    raise ValueError(f"the body must be JSON: {text} is not a JSON value")
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether every text can be encoded as UTF-8. JSON escapes can name code points that cannot."""
+    """Return whether every string can be encoded as UTF-8. JSON escapes can name code points that cannot."""
     try:
         to_json(value)
     except UnicodeEncodeError:

@@ -15,13 +15,13 @@ from xs2a_sandbox.errors import BankError, SandboxError
 from xs2a_sandbox.http import own_path
 
 Kind = Literal["rule", "operation", "requirement", "failure", "nothing"]
-"""What happens to the request: a rule or the operation answers it, a requirement is not met, a condition cannot be
-computed, or nothing fits.
+"""The outcome for the request: a rule or the operation answers it, a requirement is not met, a condition cannot be
+computed, or nothing matches.
 """
 
 
 Candidate = tuple[Rule, Parameters, Call]
-"""A rule that may fit, with its path parameters, and the call as the rule sees it."""
+"""A rule that may match, with its path parameters, and the call as the rule sees it."""
 
 
 type Amendments = tuple[tuple[Rule, Parameters], ...]
@@ -48,7 +48,7 @@ class Decision(msgspec.Struct, frozen=True):
 
     @property
     def is_left_to_bank(self) -> bool:
-        """Return whether a real bank should answer if there is one: nothing fits, or a rule asks for it."""
+        """Return whether to forward the request to a real bank, if any: nothing matches, or a rule forwards it."""
         return self.kind == "nothing" or (self.kind == "rule" and self.rule is not None and self.rule.behaviour.bank)
 
 
@@ -60,7 +60,7 @@ def decide(
     silent: frozenset[str] = frozenset(),
     admit: Admission | None = None,
 ) -> Decision:
-    """Return the strongest candidate that fits, or the operation. Candidates in `silent` are skipped.
+    """Return the strongest candidate that matches, or the operation. Candidates in `silent` are skipped.
 
     `admit` raises BankError for requests without access, before the requirements of the operation are checked. The
     function sets operation and path parameters of the call to those of the rule or operation that answers.

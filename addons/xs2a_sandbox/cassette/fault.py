@@ -1,10 +1,9 @@
-"""Faults on demand: a fault that a test asks for, compiled to the rule that a cassette would have for it."""
+"""Faults on demand: compiles a fault that a test asks for to a rule of a cassette."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -17,9 +16,9 @@ from xs2a_sandbox.cassette.body_faults import BODY_FAULTS
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.dialect.layers import Interface
+from xs2a_sandbox.cassette.fault_values import find_values
 from xs2a_sandbox.cassette.index import Lookup, candidates
 from xs2a_sandbox.cassette.model import Rule
-from xs2a_sandbox.cassette.things import SentMessage
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import BankError, Problem
@@ -38,7 +37,8 @@ class FaultWish(TypedDict, total=False):
 
     The response gets this `status`, or is the `error` of the dialect's table, or the answer of the `rule` with this id.
     `retry_after` is in seconds, or `none`. `delay` delays it; `fault` breaks the connection or the body. `expires`
-    expires what the request relies on. With `after` the bank first performs the request, and then its response fails.
+    makes the token or consent of the request expire. With `after` the bank first performs the request, and then its
+    response fails.
     """
 
     status: int
@@ -62,6 +62,20 @@ class FaultWish(TypedDict, total=False):
     after: bool
 
 
+FAULT_TEXTS: Mapping[str, str] = {
+    "reset": "the connection is reset",
+    "drop": "the connection is closed without an answer",
+    "truncate": "the answer is cut short",
+    "malformed": "the answer is not HTTP",
+    "extra-members": "objects have unknown members",
+    "empty-lists": "lists are empty",
+    "no-next-page": "the next page is missing",
+    "half-json": "the JSON ends in the middle",
+    "wrong-shape": "the JSON has a different structure",
+    "html": "the answer is a page of HTML",
+}
+"""The faults of connections and contents in words. A fault without words here is shown by its name."""
+
 MEMBERS = tuple(FaultWish.__annotations__)
 _ANSWERS = ("status", "error", "rule")
 _EXPIRES = ("consent", "token")
@@ -72,7 +86,7 @@ class Fault:
     """A compiled fault: `answering` is a rule that answers instead of the bank, `amending` one that changes the
     response.
 
-    `rule` is the id of a rule of the bank that answers, whatever it matches. What the request relies on `expires`,
+    `rule` is the id of a rule of the bank that answers, even if it does not match. `expires` is the thing that expires,
     before the request is checked or `after` it.
     """
 
@@ -96,9 +110,11 @@ def prefer(text: str) -> Fault:
     for part in re.split("[,;]", text[: _LONGEST + 1]):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not value or len(text) > _LONGEST:
-            raise ValueError(f"it must be like status=503 or error=NAME, delay=2s; it knows {', '.join(MEMBERS)}")
+            raise ValueError(
+                f"it must look like status=503 or error=NAME, delay=2s; the members are {', '.join(MEMBERS)}"
+            )
         if name in wish:
-            raise ValueError(f"{name} is given twice")
+            raise ValueError(f"{name} can be given only once")
         number = name in ("status", "retry_after") and value.isascii() and value.isdigit() and len(value) < 7
         switch = name == "after" and value in ("true", "false")
         wish[name] = int(value) if number else value == "true" if switch else value
@@ -108,24 +124,27 @@ def prefer(text: str) -> Fault:
 def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
     """Compile a fault. Raises ValueError with the mistake."""
     if unknown := [name for name in wish if name not in MEMBERS]:
-        hint = did_you_mean(unknown[0], MEMBERS) or f"; it knows {', '.join(MEMBERS)}"
-        raise ValueError(f"there is no {unknown[0]!r}{hint}")
+        hint = did_you_mean(unknown[0], MEMBERS) or f"; the members are {', '.join(MEMBERS)}"
+        raise ValueError(f"unknown member {unknown[0]!r} in the fault{hint}")
     for name in ("error", "rule"):
         if not isinstance(wish.get(name, ""), str):
-            raise ValueError(f"{name} must be a text")
+            raise ValueError(f"{name} must be a string")
     if not isinstance(after := wish.get("after", False), bool):
         raise ValueError("after must be true or false")
     answers = [name for name in _ANSWERS if name in wish]
     if len(answers) > 1:
-        raise ValueError(f"{answers[0]} and {answers[1]} exclude each other: there is one answer")
+        raise ValueError(f"{answers[0]} and {answers[1]} cannot be combined: use one of them")
     fault = wish.get("fault")
     expires = wish.get("expires")
     if expires is not None and expires not in _EXPIRES:
         raise ValueError(f"expires must be one of {', '.join(_EXPIRES)}")
     if not answers and fault is None and not wish.keys() & {"delay", "expires", "retry_after"}:
-        raise ValueError(f"it names no fault: name one of {', '.join(MEMBERS[:-1])}")
+        raise ValueError(f"it contains no fault: use at least one of {', '.join(MEMBERS[:-1])}")
     if after and not ({"status", "error", "fault", "expires"} & wish.keys()):
-        raise ValueError("after needs a status, an error, a fault or expires: the bank first does what it is asked")
+        raise ValueError(
+            "after needs a status, an error, a fault or expires, which takes effect after the bank has "
+            "processed the request"
+        )
     connection = {name: wish[name] for name in ("delay", "fault") if name in wish}
     if "retry_after" in wish:
         connection["headers"] = {"Retry-After": _retry_after(wish["retry_after"])}
@@ -148,12 +167,14 @@ def _retry_after(value: Any) -> str | None:
     if value == NO_RETRY_AFTER:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SECONDS:
-        raise ValueError(f"retry_after must be whole seconds from 0 to {_MOST_SECONDS}, or {NO_RETRY_AFTER}")
+        raise ValueError(
+            f"retry_after must be a whole number of seconds from 0 to {_MOST_SECONDS}, or {NO_RETRY_AFTER}"
+        )
     return str(value)
 
 
 def _instead(amending: Rule, answering: Rule) -> Rule:
-    """Return a rule that replaces the response of whichever rule or operation has answered."""
+    """Return a rule that replaces the response of the rule or operation that answers."""
     behaviour = amending.behaviour
     amend = replace(behaviour.amend or Amendment(), instead=answering.behaviour.respond[0])
     return replace(amending, behaviour=replace(behaviour, amend=amend))
@@ -193,7 +214,7 @@ def read_wish(request_header: str, interface: Interface) -> Fault:
 
 
 def is_there(fault: Fault, interface: Interface) -> bool:
-    """Return whether the bank has the fault's error or rule; another bank of the sandbox may not have it."""
+    """Return whether the bank has the fault's error or rule. Other banks of the sandbox may lack it."""
     names = _names(fault)
     return names.get("error", "internal") in interface.errors and (
         "rule" not in names or any(rule.id == names["rule"] for rule in interface.rules)
@@ -209,36 +230,27 @@ def _names(fault: Fault) -> dict[str, str]:
 
 def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
     """Return the decision changed by the faults. The first response counts, but all amendments. Raises BankError."""
-    id = _find_named(lookup, call)
-    amendments = [(_about(fault.amending, id), decision.parameters) for fault in faults if fault.amending]
+    amendments = [(_fill(fault.amending, lookup, call), decision.parameters) for fault in faults if fault.amending]
     answering = next((fault for fault in faults if fault.answering or fault.rule), None)
     if answering:
         decision = _decide(answering, decision, interface, lookup, call)
     return structs.replace(decision, amendments=(*amendments, *decision.amendments))
 
 
-def _find_named(lookup: Lookup, call: Call) -> str:
-    """Return the id for error texts: that of the request's subject, or of the consent that it uses."""
-    sent = SentMessage(call.request, lookup.parameters)
-    about = (id for name in call.things.namings for id in call.things.ids_about(lookup, sent, name))
-    parameters = (value for _, value in sorted(lookup.parameters.items()))
-    return next(chain(about, parameters), None) or call.things.find_used_consent(lookup, sent) or ""
-
-
-def _about(rule: Rule, id: str) -> Rule:
-    """Return the rule with this id as the value in its error."""
+def _fill(rule: Rule, lookup: Lookup, call: Call) -> Rule:
+    """Return the rule with the values for the text of its error."""
     behaviour = rule.behaviour
-    if (amend := behaviour.amend) and amend.instead:
-        amend = replace(amend, instead=replace(amend.instead, values={"id": id}))
-        return replace(rule, behaviour=replace(behaviour, amend=amend))
-    if behaviour.respond and behaviour.respond[0].error:
-        respond = (replace(behaviour.respond[0], values={"id": id}),)
+    if (amend := behaviour.amend) and amend.instead and amend.instead.error:
+        instead = replace(amend.instead, values=find_values(amend.instead.error, lookup, call))
+        return replace(rule, behaviour=replace(behaviour, amend=replace(amend, instead=instead)))
+    if behaviour.respond and (error := behaviour.respond[0].error):
+        respond = (replace(behaviour.respond[0], values=find_values(error, lookup, call)),)
         return replace(rule, behaviour=replace(behaviour, respond=respond))
     return rule
 
 
 def _decide(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
-    rule, parameters = fault.answering and _about(fault.answering, _find_named(lookup, call)), decision.parameters
+    rule, parameters = fault.answering and _fill(fault.answering, lookup, call), decision.parameters
     if rule is None:
         operation = lookup.operation.id if lookup.operation else None
         named = [listed for listed in interface.rules if listed.id == fault.rule]

@@ -1,4 +1,4 @@
-"""Handlers: domain logic that cassettes refer to by name. Each declares what it reads, returns, raises and takes."""
+"""Handlers: domain logic that cassettes refer to by name. Each declares its inputs, result, errors and options."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -68,10 +68,10 @@ class Option:
 class Handler:
     """Answers a call with a result of plain data, or raises a BankError.
 
-    An action is a handler that effects call (`do`); its options may be computed. A handler `raises` only these errors,
-    those of its options, and `internal`; it reads nothing else of the request. `returns` are the members of its result,
-    and nested members such as `payment.debtor`. `does` is what an operation with it does; it may contain options in
-    braces: `read consent`, `list authorisation of {family}`.
+    An action is a handler that effects call (`do`); its options may be computed. A handler raises only the errors in
+    `deeds`, those of its options, and `internal`. It reads only its inputs and the parts of the request in `deeds`.
+    `returns` are the members of its result, and nested members such as `payment.debtor`. `does` describes what an
+    operation with it does; it may contain options in braces: `read consent`, `list authorisation of {family}`.
     """
 
     name: str
@@ -191,7 +191,7 @@ def misplaced(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
     """Yield a complaint for each option that belongs to a section of the dialect, not to an operation."""
     for name in options:
         if (option := own.options.get(name)) and option.in_rules:
-            text = f"an operation cannot set {name}: set it for all of them, in the section {option.section}"
+            text = f"a single operation cannot set {name}: set it for all operations, in the section {option.section}"
             yield Complaint((name,), "unknown-key", text, key=True)
 
 
@@ -223,9 +223,9 @@ def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[s
         return
     for below, answer in answers(by):
         if own.returns and not answer.error and answer.is_empty and answer.status not in _WITHOUT_BODY:
-            text = f"this answers {answer.status} without the result of {own.name}"
+            text = f"the answer {answer.status} has no body, so the result of {own.name} is lost"
             yield by.origin.problem(
-                "behaviour", f"{text}: it needs a body, such as {{{{ result }}}}, or status 204", below
+                "behaviour", f"{text}: add a body, such as {{{{ result }}}}, or use status 204", below
             )
     pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
     options = options_of(by, operation)
@@ -259,7 +259,7 @@ def _check_result_change(
         named = [((name,), name) for name in written]
     for below, name in named:
         if name not in result:
-            text = f"{own.name} returns no {name}; it" if name else f"the path must lead to a member; {own.name}"
+            text = f"{own.name} returns no {name}; it" if name else f"the path must be a member; {own.name}"
             text += f" returns {', '.join(result)}"
             yield by.origin.problem("member", text, (*at, *below))
 
@@ -273,7 +273,7 @@ def check_actions(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iter
         if own is None or not own.is_action:
             actions = sorted(name for name, handler_there in handlers.items() if handler_there.is_action)
             hint = did_you_mean(effect.name, actions) or f"; there are {', '.join(actions)}"
-            yield by.origin.problem("unknown-action", f"there is no action {effect.name!r}{hint}", (*at, "do"))
+            yield by.origin.problem("unknown-action", f"unknown action {effect.name!r}{hint}", (*at, "do"))
             continue
         written = effect.written
         for complaint in complaints(own, written):

@@ -25,7 +25,7 @@ _LONGEST = 1000
 
 
 class Lookup(NamedTuple):
-    """All that a path leads to. If `operation` is None, `unfit` and `methods` say why.
+    """The result of looking up a path. If `operation` is None, `unfit` and `methods` say why.
 
     Requests for the same path share it, so `parameters` must not be changed.
     """
@@ -43,7 +43,7 @@ class Lookup(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Return whether any operation or rule has this path, whatever its other conditions are."""
+        """Return whether any operation or rule has this path, regardless of its other conditions."""
         return bool(self.operation or self.rules or self.methods or self.unfit)
 
 
@@ -57,7 +57,7 @@ class Index:
         self._find_again = lru_cache(_KEPT)(self._paths.find)
 
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
-        """Match operations from the first segment at which one fits (with any method), or else the whole path.
+        """Match operations from the first segment at which one matches (with any method), otherwise the whole path.
 
         Rules whose path starts with further segments before that are also matched against the whole path.
         """
@@ -111,7 +111,7 @@ class _Paths:
 
     def _look(self, method: str, segments: tuple[str, ...]) -> Lookup:
         operation, parameters, methods = None, {}, []
-        unfit: dict[bool, str | None] = {}  # by whether the method fits: the mistake in the path parameters
+        unfit: dict[bool, str | None] = {}  # the mistake in the path parameters, by whether the method matches
         for candidate, values in self._operations.find(segments):
             missed = _misfit(candidate, values)
             if missed is None:
@@ -164,7 +164,7 @@ class Bucket:
 
 
 def candidates(lookup: Lookup, values: Callable[[Parameters], Values]) -> Iterator[tuple[Rule, Parameters]]:
-    """Yield the rules that may fit, strongest first."""
+    """Yield the rules that may match, strongest first."""
     merged: dict[int, tuple[Rule, Parameters]] = {}
     for bucket, parameters in lookup.rules:
         merged |= {position: (rule, parameters) for position, rule in bucket.candidates(values(parameters))}
@@ -175,7 +175,7 @@ def candidates(lookup: Lookup, values: Callable[[Parameters], Values]) -> Iterat
 def _misfit(operation: Operation, values: Mapping[str, str]) -> str | None:
     """Return None if the path parameters fit the operation.
 
-    Otherwise returns the only parameter that does not fit, or "" if several do not.
+    Otherwise returns the only parameter that does not match, or "" if there are several.
     """
     best = None
     for alternative in operation.where:

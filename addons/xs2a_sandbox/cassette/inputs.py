@@ -1,4 +1,4 @@
-"""Inputs of handlers: where the dialect or an operation has them in requests, and what messages call that place."""
+"""Inputs of handlers: their places in requests, and the names of these places in messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,6 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     INDEX,
     IT,
     SOURCE_ROOTS,
-    Scope,
-    compile_value,
     find_alternatives,
     follow,
     is_each,
@@ -103,10 +101,7 @@ def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Sou
     if places and all(places):
         read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
         return Source.of(written, *map(Alternative, read, places))
-    compiled = (
-        _compile(written, report) if isinstance(written, dict | list) else compile_value(written, SOURCE_ROOTS, report)
-    )
-    return Source.of(written, Alternative(_computed(compiled), None))
+    return Source.of(written, Alternative(_computed(written, report), None))
 
 
 def _read_first(readers: Sequence[Callable[[Readable], Any]]) -> Callable[[Readable], Any]:
@@ -123,18 +118,20 @@ def _read_first(readers: Sequence[Callable[[Readable], Any]]) -> Callable[[Reada
     return read
 
 
-def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Scope], Any]:
+def _computed(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Readable], Any]:
     """Compile the source like a shape without a thing, which takes half the time of a template."""
+    if isinstance(written, str) and "{{" not in written:
+        return lambda _: written
 
     def note(_: str, pointer: Pointer, text: str) -> None:
         report(_as_written(pointer, written), text)
 
     shape = compile_shapes({"": _with_optional_members(written)}, SOURCE_ROOTS, note)[""]
     if IT in shape.reads:
-        report((), "there is no `it` in inputs")
+        report((), "inputs cannot use `it`")
     for use in shape.uses:
-        note("", use.pointer, f"inputs use no shapes, such as {use.name}")
-    return lambda scope: shape.one(scope, None)
+        note("", use.pointer, f"inputs cannot use shapes, such as {use.name}")
+    return lambda call: shape.one(call.input_scope(), None)
 
 
 def _with_optional_members(written: Any) -> Any:
@@ -165,7 +162,7 @@ def _locate(
         return None if below is None else (*below, *steps)
     if is_each(written):
         listed = _locate(written["each"], (), entries, indexes)
-        if listed is None or not steps:
+        if listed is None or not steps or "key" in written:
             return listed
         number = int(steps[0])
         entries = {**entries, written.get("as", ENTRY): (*listed, number)}
@@ -182,10 +179,6 @@ def _trace(text: str, entries: Mapping[str, Pointer], indexes: Mapping[str, int]
         if root in entries or root == "body":
             return (*entries.get(root, ()), *keys)
     return None
-
-
-def _computed(compiled: Any) -> Callable[[Readable], Any]:
-    return (lambda call: compiled(call.input_scope())) if callable(compiled) else lambda _: compiled
 
 
 def _place(root: str, keys: tuple[Any, ...]) -> InputPlace | None:

@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 WHEN_STRENGTH = 1
 TEXT = "text"
-"""The sample for a text without further conditions."""
+"""The sample for a string without further conditions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Surroundings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator: its syntax, its test, and the texts about values that do not fit.
+    """One operator: its syntax, its test, and the messages about values that do not match.
 
-    `schema` is the JSON Schema of its operand. An operator that `looks_at_values` never fits a missing value, and its
-    test gets one value; the test of any other operator gets all values. `sample` is the simplest value that may fit, or
-    None if none is needed; `is_typed` says that it also has the right type for a body. `distance` is how far a value is
-    from fitting, with the difference in words, which is empty if it cannot be measured.
+    `schema` is the JSON Schema of its operand. An operator that `looks_at_values` never matches a missing value, and
+    its test gets one value; the test of any other operator gets all values. `sample` is the simplest value that may
+    match, or None if none is needed; `is_typed` says that it also has the right type for a body. `distance` is how far
+    a value is from fitting, with the difference in words, which is empty if it cannot be measured.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Operator:
 
 
 def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], ValueTest]) -> Constraint:
-    """Compile a condition. Raises ValueError with a text for the author of the cassette."""
+    """Compile a condition. Raises ValueError with a message for the author of the cassette."""
     spec = long_form(matcher)
     textual = place.part != "body"
     choices = [spec["equals"]] if "equals" in spec else spec.get("in", ())
@@ -108,7 +108,7 @@ def long_form(matcher: Any) -> Mapping[str, Any]:
 
 
 def compile_matcher(matcher: Any, around: Surroundings) -> Test:
-    """Compile a matcher: all operators must fit, and those that look at values must fit the same value."""
+    """Compile a matcher: all operators must match, and those that look at values must match the same value."""
     on_value: list[ValueTest] = []
     on_all: list[Test] = []
     for name, operand in long_form(matcher).items():
@@ -129,15 +129,15 @@ def compile_matcher(matcher: Any, around: Surroundings) -> Test:
 
 
 def in_words(matcher: Any) -> str:
-    """Describe in words which values fit the matcher."""
+    """Describe in words which values match."""
     return " and ".join(
-        words(operand) if (words := OPERATORS[name].words) else f"something that fits {name} {operand}"
+        words(operand) if (words := OPERATORS[name].words) else f"a value that matches {name} {operand}"
         for name, operand in long_form(matcher).items()
     )
 
 
 def sample(matcher: Any) -> Any:
-    """Return the simplest value that may fit, or None if no value is needed."""
+    """Return the simplest value that may match, or None if no value is needed."""
     spec = long_form(matcher)
     samples = (entry.sample(spec[name]) for name, entry in OPERATORS.items() if name in spec)
     return next((value for value in samples if value is not None), None)
@@ -159,7 +159,7 @@ def _one_of(operand: Any, around: Surroundings) -> ValueTest:
 
 def _text(name: str, operand: Any) -> str:
     if isinstance(operand, dict | list):
-        raise ValueError(f"{name} compares with text here, not with a mapping or a list")
+        raise ValueError(f"{name} needs a string here, not a mapping or a list")
     return to_text(operand)
 
 
@@ -227,7 +227,7 @@ def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: st
 
     def test(operand: Any, around: Surroundings) -> ValueTest:
         if make_comparable(operand, operand) is None:
-            raise ValueError(f"{name} compares decimals, ISO dates and times; {operand!r} is none of them")
+            raise ValueError(f"{name} needs a decimal, an ISO date or a time, not {operand!r}")
 
         def in_range(value: Any) -> bool:
             pair = make_comparable(value, operand)
@@ -250,7 +250,7 @@ def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: st
     return Operator(
         name,
         strength,
-        {"description": f"{description}: as decimals, else as ISO dates.", "type": ["string", "number"]},
+        {"description": f"{description}: as decimals, otherwise as ISO dates.", "type": ["string", "number"]},
         test,
         lambda operand: f"{words} {operand}",
         sample=lambda operand: operand,
@@ -267,7 +267,7 @@ OPERATORS = {
         Operator(
             "equals",
             8,
-            {"description": "The same value; numbers by value, and true is not 1."},
+            {"description": "The same value. Numbers are compared by value, and true is not 1."},
             _equals,
             str,
             sample=lambda operand: operand,
@@ -296,7 +296,7 @@ OPERATORS = {
         Operator(
             "prefix",
             2,
-            {"description": "The beginning of the text.", "type": "string"},
+            {"description": "The start of the text.", "type": "string"},
             _on_text(str.startswith),
             sample=lambda operand: operand,
             is_typed=True,
@@ -321,7 +321,7 @@ OPERATORS = {
         Operator(
             "any",
             1,
-            {"description": "At least one of these must fit.", **_MATCHERS},
+            {"description": "At least one of these must match.", **_MATCHERS},
             _combination(True),
             lambda operand: " or ".join(map(in_words, operand)),
             looks_at_values=False,
@@ -330,7 +330,7 @@ OPERATORS = {
         Operator(
             "all",
             1,
-            {"description": "All of these must fit.", **_MATCHERS},
+            {"description": "All of these must match.", **_MATCHERS},
             _combination(False),
             lambda operand: " and ".join(map(in_words, operand)),
             looks_at_values=False,
@@ -348,7 +348,7 @@ OPERATORS = {
         Operator(
             "glob",
             2,
-            {"description": "Shell wildcards (*, ?, [abc]) that fit the whole text.", "type": "string"},
+            {"description": "Shell wildcards (*, ?, [abc]) that match the whole text.", "type": "string"},
             _on_text(fnmatch.fnmatchcase),
             sample=lambda operand: TEXT,
         ),
@@ -362,7 +362,7 @@ OPERATORS = {
         Operator(
             "exists",
             1,
-            {"description": "Whether it is there at all.", "type": "boolean"},
+            {"description": "Whether the value exists.", "type": "boolean"},
             lambda operand, around: _presence(operand is True),
             lambda operand: "there" if operand is True else "absent",
             looks_at_values=False,
@@ -371,7 +371,7 @@ OPERATORS = {
         Operator(
             "absent",
             1,
-            {"description": "Whether it is not there.", "type": "boolean"},
+            {"description": "Whether the value is absent.", "type": "boolean"},
             lambda operand, around: _presence(operand is False),
             lambda operand: "absent" if operand is True else "there",
             looks_at_values=False,
@@ -379,7 +379,7 @@ OPERATORS = {
         Operator(
             "not",
             1,
-            {"description": "Must not fit; also true where the value is absent.", **_MATCHER},
+            {"description": "Must not match; also true if the value is absent.", **_MATCHER},
             _negation,
             lambda operand: f"not {in_words(operand)}",
             looks_at_values=False,

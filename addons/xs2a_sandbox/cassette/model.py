@@ -48,7 +48,7 @@ class SourcePlace:
 class Recorded:
     """The source of a recording: the bank's URL, the day, and the fingerprint of the key for pseudonyms.
 
-    `redacted` is None if the recording holds the real traffic. `left_out` lists requests whose response no rule can
+    `redacted` is None if the recording contains the real traffic. `left_out` lists requests whose response no rule can
     give, with the reason.
     """
 
@@ -60,13 +60,13 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a request must contain.
+    """The requirements for a request.
 
     `schema` names the JSON Schema of the body; a `{parameter}` in it is a path parameter.
 
     The body must have one of the types `media`, or else JSON. An `optional` body is checked only if there is one.
-    `that` is a condition. A failure raises `error` with these `values`, or else the error for the kind of mistake.
-    Those `following` are checked in order after this one is met.
+    `that` is a condition. A failure raises `error` with these `values`, or by default the error for the kind of
+    mistake. Those `following` are checked in order after this one is met.
     """
 
     constraints: tuple[Constraint, ...] = ()
@@ -93,7 +93,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How the response is made: `respond`, a `sequence`, a `handler` with `respond` on its result, or the real bank.
+    """The source of the response: `respond`, a `sequence`, a `handler` with `respond` for its result, or the real bank.
 
     A rule with `amend` has none of these; it changes another response. `inputs` are those of the dialect, overridden by
     its own.
@@ -117,8 +117,8 @@ class Operation:
     """One operation of the interface. `where` is a list of alternatives, each a set of conditions on path parameters.
 
     If `roles` is not empty and certificates are checked, a TPP needs one of these roles. If `is_for_browsers`, it is
-    requested by the payment user's browser, which has neither token nor certificate. `does` is what the operation
-    itself says that it does, or else what its handler does.
+    requested by the payment user's browser, which has neither token nor certificate. `does` describes what the
+    operation does; by default it comes from its handler.
     """
 
     id: str
@@ -138,13 +138,13 @@ class Operation:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing. If the operation does not say what it does, the HTTP method decides."""
+        """Whether it changes nothing. Without `does`, the HTTP method decides."""
         return self.does.reads if self.does else self.method in SAFE_METHODS
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A case. It names an operation, or matches by `does`, or has a path of its own (and methods; none means any).
+    """A case. It names an operation, matches by `does`, or has its own path (and methods; none means any).
 
     A rule with `does` is expanded to one rule for each operation that does this; all have the same id.
 
@@ -175,9 +175,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """One entry of the table of errors. A `body` replaces that of every_error; if it is `empty`, there is no body.
+    """One entry of the table of errors.
 
-    Statuses, codes and numbers are by operation id, with a default.
+    `body` replaces the body that `every_error` gives. If `empty` is set, the answer has no body. Statuses,
+    codes and numbers are keyed by operation id; the key `default` is for all others.
     """
 
     name: str
@@ -202,7 +203,7 @@ class ErrorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The dialect that another one extends, which entries are left out, and which are changed, by section and name."""
+    """The dialect that another one extends, with the removed and changed entries by section and name."""
 
     dialect: str
     without: tuple[str, ...]
@@ -230,7 +231,7 @@ class ScaPages:
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def over(self, below: "ScaPages") -> "ScaPages":
-        """Return these pages, completed with those of `below`."""
+        """Return these pages, with gaps filled from `below`."""
         return ScaPages(
             self.name or below.name,
             _join(below.colours, self.colours),

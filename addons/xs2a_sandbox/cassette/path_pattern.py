@@ -29,26 +29,26 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """Parse a path. Raises ValueError with a text for the author of the cassette."""
+        """Parse a path. Raises ValueError with a message for the author of the cassette."""
         if not text.startswith("/"):
-            raise ValueError("a path begins with /")
+            raise ValueError("a path must start with /")
         if "?" in text or "#" in text:
-            raise ValueError("a path ends before the ?; query parameters have a key of their own, query")
+            raise ValueError("a path must not contain a query; write query parameters under the key query")
         segments = []
         parts = _split(text)
         for position, part in enumerate(parts):
             parameter = _PARAMETER.fullmatch(part)
             if not parameter:
                 if "{" in part or "}" in part:
-                    raise ValueError(f"{part!r} is neither a word nor one whole {{parameter}}")
+                    raise ValueError(f"{part!r} must be either a word or a single {{parameter}}")
                 segments.append(Segment(LITERAL, unquote(part)))
             elif parameter[2] and position != len(parts) - 1:
-                raise ValueError(f"{part} takes the whole tail, so nothing can follow it")
+                raise ValueError(f"{part} matches the rest of the path, so it must be last")
             else:
                 segments.append(Segment(TAIL if parameter[2] else PARAMETER, parameter[1]))
         names = [s.text for s in segments if s.kind != LITERAL]
         if len(set(names)) != len(names):
-            raise ValueError("a parameter is named twice")
+            raise ValueError("each parameter needs a different name")
         return cls(text, tuple(segments))
 
     @property
@@ -72,7 +72,7 @@ class Pattern:
         return tuple(s.text for s in self.segments if s.kind != LITERAL)
 
     def overlaps(self, other: "Pattern") -> bool:
-        """Return whether one path can fit both."""
+        """Return whether one path can match both."""
         for mine, theirs in zip(self.segments, other.segments, strict=False):
             if TAIL in (mine.kind, theirs.kind):
                 return True
@@ -82,7 +82,7 @@ class Pattern:
         return len(shorter) == len(longer)
 
     def covers(self, other: "Pattern") -> bool:
-        """Return whether every path that fits `other` fits this pattern."""
+        """Return whether every path that matches `other` matches this pattern."""
         for position, mine in enumerate(self.segments):
             if mine.kind == TAIL:
                 return len(other.segments) > position

@@ -47,7 +47,7 @@ from xs2a_sandbox.documents.yaml_reader import Document, complaints
 from xs2a_sandbox.errors import ExpressionError, Problem
 
 LARGEST_TOGETHER = 256 * 1024 * 1024
-"""The most bytes of all files that one cassette answers with."""
+"""The maximum size in bytes of all body files of one cassette."""
 
 
 def parse(document: Document, schemas: Schemas, problems: list[Problem], *, has_folder: bool = True) -> Cassette:
@@ -110,7 +110,8 @@ class _Reader:
         """Return the options of handlers by name, and those of single operations by id."""
         changes: Mapping[str, Mapping[str, Any]] = value.get("changes", {})
         text = (
-            "without extends, a layer changes options and the `with` of operations; to replace an entry, write its id"
+            "a layer without extends can change only options and the `with` of operations; to replace an entry, "
+            "define it again with the same id"
         )
         for section in changes.keys() - {"options", "operations"}:
             self.note(("changes", section), "extends", text, key=True)
@@ -141,7 +142,7 @@ class _Reader:
 
     def every_error(self, spec: Mapping[str, Any]) -> ResponseTemplate:
         if (name := spec.get("schema")) and name not in self.schemas:
-            text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names(name))}"
+            text = f"unknown schema {name!r}; choose one of {', '.join(self.schemas.names(name))}"
             self.note(("every_error", "schema"), "unknown-schema", text)
         if spec.get("nulls") == "fill" and "schema" not in spec:
             self.note(("every_error", "nulls"), "unknown-schema", "nulls: fill needs a schema: name one here")
@@ -173,12 +174,12 @@ class _Reader:
     def rule(self, spec: Mapping[str, Any], pointer: Pointer) -> Rule:
         match, at = spec["match"], (*pointer, "match")
         if len(match.keys() & {"operation", "does", "path"}) != 1:
-            self.note(at, "match", "a rule matches either an operation, what operations do, or a path of its own")
+            self.note(at, "match", "a rule must match either by operation, by does, or by its own path")
         if "path" not in match and "method" in match:
-            self.note((*at, "method"), "match", "the operation already says the method")
+            self.note((*at, "method"), "match", "remove the method: the operation already determines it")
         for number, example in enumerate(spec.get("examples", ()) if "does" in match else ()):
             if "path" not in example["request"]:
-                text = "a rule for what operations do is for several paths: the example needs the path of one"
+                text = "a rule with does applies to several paths: add one of the paths to the example"
                 self.note((*pointer, "examples", number, "request"), "match", text)
         acts = (
             self.try_make(place, "wrong-value", Act.parse_wide, written) for written, place in _each(match, "does", at)
@@ -188,18 +189,18 @@ class _Reader:
             kinds.append("respond")
         if len(kinds) != 1:
             text = f"not {' and '.join(kinds) or 'none'}"
-            text = f"a rule has exactly one of respond, sequence, handler, bank and amend, {text}"
+            text = f"a rule must have exactly one of respond, sequence, handler, bank and amend, {text}"
             self.note(pointer, "behaviour", text)
         if "on_exhausted" in spec and "sequence" not in spec:
-            self.note((*pointer, "on_exhausted"), "behaviour", "on_exhausted goes with a sequence")
+            self.note((*pointer, "on_exhausted"), "behaviour", "on_exhausted needs a sequence")
         for key in ("with", "input"):
             if key in spec and "handler" not in spec:
-                self.note((*pointer, key), "behaviour", f"{key} goes with a handler")
+                self.note((*pointer, key), "behaviour", f"{key} needs a handler")
         for key in ("answers", "effects", "let") if "amend" in spec else ():
             if key in spec:
-                self.note((*pointer, key), "behaviour", f"a rule that amends an answer has no {key}")
+                self.note((*pointer, key), "behaviour", f"a rule that amends an answer cannot have {key}")
         if "amend" in spec and isinstance(spec.get("require"), dict | list):
-            text = "a rule that amends an answer requires nothing itself; write it as match, or require: none"
+            text = "a rule that amends an answer cannot have requirements; write them under match, or set require: none"
             self.note((*pointer, "require"), "behaviour", text)
         pattern = self.pattern(match["path"], (*at, "path")) if "path" in match else None
         constraints = self.where(match.get("where", {}), (*at, "where"), pattern)
@@ -263,7 +264,7 @@ class _Reader:
         respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
         for answer, place in respond[:-1]:
             if "when" not in answer:
-                self.note(place, "unreachable", "only the last answer of a list can be without a when")
+                self.note(place, "unreachable", "only the last answer in a list may have no when")
         for answer, place in respond[-1:]:
             if "when" in answer:
                 text = "the last or only answer is the default, so it cannot have a when"
@@ -297,13 +298,20 @@ class _Reader:
     def content(self, name: str) -> bytes:
         """Return the content of a file in the cassette's folder. Several responses may share it. Raises OSError."""
         if not self.has_folder:
-            raise OSError(errno.EPERM, "without a file there is no folder: write the body as text or base64", name)
+            raise OSError(
+                errno.EPERM,
+                "`file` works only in cassettes on disk, not in rules added at run time: write the body as text or "
+                "base64",
+                name,
+            )
         if name not in self.contents:
             folder = self.document.file.parent
             self.contents[name] = own_file.read(folder / name, folder=folder)
             if sum(map(len, self.contents.values())) > LARGEST_TOGETHER:
                 del self.contents[name]
-                text = f"the files of one cassette may be {LARGEST_TOGETHER // (1024 * 1024)} MiB together"
+                text = (
+                    f"the body files of one cassette must not exceed {LARGEST_TOGETHER // (1024 * 1024)} MiB in total"
+                )
                 raise OSError(errno.EFBIG, text, name)
         return self.contents[name]
 
@@ -320,7 +328,7 @@ class _Reader:
         """Return the requirements of each check by name."""
         there = check_names()
         for name in spec.get("checks", {}).keys() - set(there):
-            text = f"there is no check {name!r}{did_you_mean(name, there) or f'; there are {", ".join(there)}'}"
+            text = f"unknown check {name!r}{did_you_mean(name, there) or f'; the checks are {", ".join(there)}'}"
             self.note((*pointer, "checks", name), "unknown-check", text, key=True)
         return {
             name: tuple(self.requirement(step, (*pointer, "checks", name, number)) for number, step in enumerate(steps))
@@ -359,7 +367,7 @@ class _Reader:
         names = [name.lower() for name in spec] if part == "headers" else []
         for position, name in enumerate(spec):
             if name.lower() in names[:position]:
-                self.note((*pointer, name), "duplicate-key", f"the header {name} is named twice", key=True)
+                self.note((*pointer, name), "duplicate-key", f"the header {name} can be listed only once", key=True)
         return self.make_constraints(
             (RequestPart(part, name.lower() if part == "headers" else name), matcher, (*pointer, name))
             for name, matcher in spec.items()
@@ -384,7 +392,7 @@ class _Reader:
 
     def schema_check(self, name: str) -> Callable[[Any], bool]:
         if name not in self.schemas:
-            raise ValueError(f"there is no schema {name!r}; there are {', '.join(self.schemas.names(name))}")
+            raise ValueError(f"unknown schema {name!r}; choose one of {', '.join(self.schemas.names(name))}")
         return lambda value: self.schemas[name].accepts(value)
 
     def try_make[T](

@@ -1,4 +1,4 @@
-"""Recognises the operation of a recorded request, wherever the bank has its interface, and reads its inputs."""
+"""Recognises the operation of a recorded request below any base path, and reads its inputs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from xs2a_sandbox.http.target import split_target
 
 _VERSION = re.compile(r"v\d+(\.\d+)*")
 _PRODUCT = "product"
-"""The input that may have other values at a real bank than the documented ones."""
+"""The input whose values at a real bank may differ from the documented ones."""
 
 
 class SentRequest(SentMessage):
@@ -56,7 +56,7 @@ def recognise(
 ) -> tuple[Operation | None, str, Mapping[str, str]]:
     """Return the most literal operation whose path is the end of the request's path.
 
-    What comes before, including a version, is the bank's base path. Also returns the bank's path of the operation, and
+    The part before it, including a version, is the bank's base path. Also returns the bank's path of the operation, and
     the path parameters.
     """
     segments = split_target(target).segments
@@ -101,7 +101,7 @@ def _parameters(tail: Sequence[Segment], segments: Sequence[str]) -> dict[str, s
 
 
 def _fits(operation: Operation, parameters: Mapping[str, str]) -> bool:
-    """Return whether the path parameters fit, except for the product: a bank may have other products."""
+    """Return whether the path parameters match, except for the product: a bank may have other products."""
     product = product_parameter(operation)
     return any(
         all(c.place.name == product or c.fits((parameters[c.place.name],)) for c in alternative)

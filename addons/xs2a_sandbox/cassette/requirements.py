@@ -39,7 +39,7 @@ def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
 
 def _check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
     if requirement.that and not requirement.that(call.scope()):
-        raise BankError("format-error", expected=f"{requirement.that_text} does not hold")
+        raise BankError("format-error", expected=f"the condition {requirement.that_text} is not met")
     of_body = []
     for constraint in requirement.constraints:
         if constraint.place.part == "body":
@@ -59,7 +59,9 @@ def _check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
             member = complaint.pointer[-1] if complaint.pointer else "the body"
             path = pointer_text(complaint.pointer) or None
             raise BankError("format-error", path=path, expected=f"{member} {complaint.text}")
-        call.warnings.extend(f"the member {pointer} is not listed and ignored" for pointer in schema.unlisted(body))
+        call.warnings.extend(
+            f"the member {pointer} is unknown, and the bank ignores it" for pointer in schema.unlisted(body)
+        )
 
 
 def _body(call: Call) -> Any:
@@ -69,7 +71,7 @@ def _body(call: Call) -> Any:
     if kind == "json":
         return call.body
     if not call.request.body.strip():
-        raise BankError("format-error", expected=f"a body of the type {media} is required")
+        raise BankError("format-error", expected=f"a body with the media type {media} is required")
     try:
         members(call.request.body, media)
     except ValueError as error:
@@ -80,7 +82,10 @@ def _body(call: Call) -> Any:
 def _check_constraint(constraint: Constraint, call: Call) -> None:
     place, values = constraint.place, call.values(constraint.place)
     if place.part == "headers" and len(values) > 1:
-        raise BankError("format-error", expected=f"the header {header_name(place.name)} is sent {len(values)} times")
+        raise BankError(
+            "format-error",
+            expected=f"the header {header_name(place.name)} must be sent only once, not {len(values)} times",
+        )
     # Handlers read the first of several values, but a matcher accepts any, so check each value.
     if all(constraint.fits((value,)) for value in values) if len(values) > 1 else constraint.fits(values):
         return
@@ -111,7 +116,9 @@ def _check_media_type(call: Call, types: Collection[str]) -> None:
     if types:
         if media not in types:
             text = f"Content-Type must be {' or '.join(types)}, not {media or 'empty'}"
-            raise BankError("media-type", expected=text if content_type is not None else f"{text}; none is sent")
+            raise BankError(
+                "media-type", expected=text if content_type is not None else f"{text}; the request has none"
+            )
         return
     if content_type is None:
         return

@@ -35,7 +35,7 @@ def read_rules(
 
 
 def in_lines(rules: Mapping[str, Any] | str) -> str:
-    """Return a mapping as text, so that mistakes in it have a place; text is returned as it is."""
+    """Return a mapping as text, so that mistakes in it have a place. Text is returned unchanged."""
     return rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
 
 

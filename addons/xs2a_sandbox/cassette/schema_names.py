@@ -13,7 +13,7 @@ def names_by_status(by: Operation | Rule, operation: Operation | None) -> Mappin
 def answer_schemas(operation: Operation | None, status: int, error_schema: str | None) -> list[str]:
     """Return the schema names for responses with that status: at most one for an error, maybe several for a success.
 
-    `error_schema` is that of the dialect's `every_error`, for operations without a schema of their own.
+    `error_schema` is that of the dialect's `every_error`, for operations without their own schema.
     """
     usual = names_by_status(operation, None).get(str(status)) if operation else None
     if status >= 400:
@@ -25,7 +25,7 @@ def answer_schemas(operation: Operation | None, status: int, error_schema: str |
 
 
 def fill_name(name: str, path: Mapping[str, str]) -> str:
-    """Return a name such as `payments/{product}` with the path parameters filled in."""
+    """Fill in the path parameters of a name such as `payments/{product}`."""
     for parameter, value in path.items() if "{" in name else ():
         name = name.replace("{" + parameter + "}", value)
     return name

@@ -1,4 +1,4 @@
-"""The domain's things in an interface: what operations do to them, and where requests and answers name them.
+"""The domain's things in an interface: the operations on them, and their places in requests and answers.
 
 Code that needs the subject of a request uses this module, rather than methods, paths or members of one interface.
 """
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from xs2a_sandbox.cassette.index import Lookup
 
 VERBS = ("create", "read", "list", "decide", "end")
-"""What an operation can do to a thing. `decide` is a step in a customer's decision."""
+"""The verbs for operations on things. `decide` is a step in a customer's decision."""
 THINGS = (
     *("consent", "payment", "cancellation", "mandate", "basket", "authorisation", "account", "balance", "entry"),
-    *("funds", "method", "customer", "token", "state"),
+    *("funds", "payee", "method", "customer", "token", "state"),
 )
 """The domain's things.
 
@@ -32,7 +32,7 @@ _WHOSE = {"cancellation": "payment"}
 
 
 class Act(NamedTuple):
-    """What an operation does to which thing. `of` is the owner of the thing. An empty thing means any."""
+    """The verb and the thing of an operation. `of` is the owner of the thing. An empty thing means any."""
 
     verb: str
     thing: str
@@ -44,14 +44,14 @@ class Act(NamedTuple):
         words = text.split()
         if len(words) not in (2, 4) or words[2:3] not in ([], ["of"]):
             raise ValueError(
-                f"it must be a verb and a thing, such as `read consent` or `list entry of account`: {text}"
+                f"it must be a verb and an object, such as `read consent` or `list entry of account`: {text}"
             )
         verb, thing, of = words[0], words[1], words[3] if len(words) > 2 else None
         if verb not in VERBS:
-            raise ValueError(f"there is no verb {verb!r}{_hint(verb, VERBS)}")
+            raise ValueError(f"unknown verb {verb!r}{_hint(verb, VERBS)}")
         for name in (thing, of):
             if name is not None and name not in THINGS:
-                raise ValueError(f"there is no thing {name!r}{_hint(name, THINGS)}")
+                raise ValueError(f"unknown object {name!r}{_hint(name, THINGS)}")
         return cls(verb, thing, of)
 
     @classmethod
@@ -146,7 +146,7 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """How an interface names one thing and shows its state.
+    """The places where an interface names one thing and shows its state.
 
     `sent` and `answered` are the places of its id in requests and answers. In the states `decided` nothing is left for
     the customer to decide; the first of them is the state after everybody has authorised it. `named` are the members of
@@ -203,7 +203,7 @@ def _text(value: Any, steps: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Things:
-    """How an interface names its things, in the order of its definition."""
+    """The things of an interface, in the order of their definition."""
 
     namings: Mapping[str, Naming] = field(default_factory=dict)
 
@@ -243,7 +243,7 @@ class Things:
     def ids_about(self, lookup: "Lookup", sent: Sent, name: str) -> Iterator[str]:
         """Return the ids of a thing that is the subject of a request, without ids that only give access to the subject.
 
-        If it is not known what an operation does, its subject is everything that its path names.
+        If an operation does not declare `does`, its subject is everything that its path names.
         """
         does = lookup.operation.does if lookup.operation else None
         if does is None:
@@ -264,7 +264,7 @@ class Things:
         return tuple(dict.fromkeys(places))
 
     def ids_beside_path(self, sent: Sent) -> tuple[str, ...]:
-        """Return the value at each naming place outside of the path; a missing value is an empty text."""
+        """Return the value at each naming place outside the path. A missing value is an empty string."""
         return tuple([next(_texts((place,), sent), "") for place in self._beside_path])
 
     def has_customer(self, sent: Sent) -> bool:

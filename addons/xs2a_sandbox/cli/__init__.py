@@ -1,1 +1,1 @@
-"""The command line. Each command imports what it needs itself, so that `--help` waits for no proxy."""
+"""The command line. Each command imports what it needs itself, so that `--help` is fast."""

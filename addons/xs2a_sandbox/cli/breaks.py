@@ -1,4 +1,4 @@
-"""`xs2a-sandbox break` and `held`: breakpoints of a running sandbox, and the exchanges that they hold."""
+"""`xs2a-sandbox break` and `held`: the breakpoints of a running sandbox, and the exchanges that they hold."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,14 +30,19 @@ _ORDER = ("operation", "does", "method", "on", "next", "timeout")
     ),
 )
 @option("--operation", metavar="ID", help="Only requests for this operation; * is a wildcard.")
-@option("--does", metavar="TEXT", help="Only requests for an operation that does this, such as 'create payment'.")
-@option("--method", metavar="METHOD", help="Only requests by this method.")
+@option("--does", metavar="TEXT", help="Only requests whose operation has this effect, such as 'create payment'.")
+@option("--method", metavar="METHOD", help="Only requests with this method.")
 @option("--on", type=click.Choice(["request", "response"]), unset="request", help="Hold the request or the response.")
-@option("--next", metavar="N", type=click.IntRange(1), unset="1", help="Hold the next N.")
-@option("--timeout", metavar="SPAN", help="Let each go unchanged after this time: 30s, 2m, at most 300s.", unset="60s")
+@option("--next", metavar="N", type=click.IntRange(1), unset="1", help="Hold the next N requests or responses.")
+@option(
+    "--timeout",
+    metavar="SPAN",
+    help="Release each exchange unchanged after this time: 30s, 2m, at most 300s.",
+    unset="60s",
+)
 @option("--list", "lists", is_flag=True, help="List the breakpoints of the session.")
 @option("--remove", metavar="ID", help="Remove one breakpoint, or all with `all`.")
-@session_option("The session; `default` if left out.")
+@session_option("The session (default: `default`).")
 @running_sandbox_flags
 def break_(session: str | None, lists: bool, remove: str | None, **flags: Any) -> None:
     """Set a breakpoint in a running sandbox.
@@ -47,7 +52,7 @@ def break_(session: str | None, lists: bool, remove: str | None, **flags: Any) -
     options = {name: flags.pop(name) for name in _ORDER}
     order = {name: value for name, value in options.items() if value is not None}
     if lists + (remove is not None) + bool(order) > 1:
-        raise click.UsageError("--list, --remove and the options of a new breakpoint exclude each other")
+        raise click.UsageError("use either --list, --remove or the options of a new breakpoint")
     client = Client.of(load_settings(flags), session)
     if remove == "all":
         click.echo(f"removed {client.clear_breaks()['forgotten']}")
@@ -69,18 +74,18 @@ def break_(session: str | None, lists: bool, remove: str | None, **flags: Any) -
     examples=("xs2a-sandbox held", "xs2a-sandbox held held-1 --continue", "xs2a-sandbox held held-1 --status 503"),
 )
 @click.argument("id", required=False)
-@option("--continue", "goes_on", is_flag=True, help="Let it go unchanged.")
+@option("--continue", "goes_on", is_flag=True, help="Release it unchanged.")
 @option("--drop", is_flag=True, help="Close the connection without an answer.")
-@option("--status", metavar="N", type=click.IntRange(200, 599), help="Let it go with this status.")
+@option("--status", metavar="N", type=click.IntRange(200, 599), help="Release it with this status.")
 @option(
     "--header",
     "headers",
     metavar="'NAME: VALUE'",
     multiple=True,
-    help="Let it go with this header; 'NAME:' removes it.",
+    help="Release it with this header; 'NAME:' removes the header.",
 )
-@option("--body", metavar="FILE", type=click.Path(path_type=Path), help="Let it go with this body; - reads stdin.")
-@session_option("Only of this session; all sessions if left out.")
+@option("--body", metavar="FILE", type=click.Path(path_type=Path), help="Release it with this body; - reads stdin.")
+@session_option("Only of this session (default: all sessions).")
 @running_sandbox_flags
 def held(
     id: str | None,
@@ -104,9 +109,9 @@ def held(
         *([edits] if edits else []),
     ]
     if len(wishes) > 1:
-        raise click.UsageError("--continue, --drop and edits exclude each other")
+        raise click.UsageError("use only one of --continue, --drop and edits")
     if wishes and id is None:
-        raise click.UsageError("name the ID of the held exchange: `xs2a-sandbox held` lists them")
+        raise click.UsageError("give the ID of the held exchange; `xs2a-sandbox held` lists them")
     client = Client.of(load_settings(flags), session, number=Decimal)
     if wishes and id is not None:
         client.release(id, cast(HeldOrder, wishes[0]))
@@ -118,7 +123,7 @@ def held(
     else:
         one = next((one for one in there if one["id"] == id), None)
         if one is None:
-            raise UserMistake(f"nothing with the id {id} is held")
+            raise UserMistake(f"no exchange with the id {id} is held")
         lines = list(_whole(one))
     for line in lines:
         click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))
@@ -145,7 +150,7 @@ def _whole(one: Mapping[str, Any]) -> Iterator[str]:
         yield from format_message(one["response"])
     if one["cut"]:
         yield ""
-        yield "(more of the body is to come)"
+        yield "(more of the body will follow)"
 
 
 def _read_headers(texts: tuple[str, ...]) -> dict[str, list[str] | None]:
@@ -160,7 +165,7 @@ def _read_headers(texts: tuple[str, ...]) -> dict[str, list[str] | None]:
 
 
 def _read_body(file: Path) -> str:
-    """Raises UserMistake."""
+    """Read the body in the file, as JSON if it is JSON. Raises UserMistake."""
     try:
         return sys.stdin.read() if str(file) == "-" else file.read_text()
     except OSError as error:

@@ -9,7 +9,7 @@ from xs2a_sandbox.cli.help import command
 
 PROGRAM = "xs2a-sandbox"
 _VARIABLE = "_XS2A_SANDBOX_COMPLETE"
-"""The variable by which click's scripts ask the program, which follows from its name."""
+"""The variable that click's scripts use. Click derives it from the name of the program."""
 
 
 @command(

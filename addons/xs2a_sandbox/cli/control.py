@@ -21,11 +21,11 @@ def session_option(text: str) -> Callable[[Callable[..., None]], Callable[..., N
 
 def _session_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None and not is_session_name(value):
-        raise click.BadParameter("a session name has 1 to 64 characters: A-Z a-z 0-9 . _ -")
+        raise click.BadParameter("a session name must have 1 to 64 characters from A-Z a-z 0-9 . _ -")
     return value
 
 
-_session_option = session_option("The session; `default` if left out.")
+_session_option = session_option("The session (default: `default`).")
 
 
 @command(section="Run", examples=("xs2a-sandbox reset", "xs2a-sandbox reset --session checkout-tests"))
@@ -41,7 +41,9 @@ def reset(session: str | None, everything: bool, **flags: Any) -> None:
     click.echo(f"forgot the state of {', '.join(names)}")
 
 
-@command(section="Look", examples=("xs2a-sandbox state", "xs2a-sandbox state consents --session checkout-tests --json"))
+@command(
+    section="Inspect", examples=("xs2a-sandbox state", "xs2a-sandbox state consents --session checkout-tests --json")
+)
 @click.argument("collection", required=False)
 @click.argument("id", required=False)
 @_session_option
@@ -50,8 +52,7 @@ def reset(session: str | None, everything: bool, **flags: Any) -> None:
 def state(collection: str | None, id: str | None, session: str | None, as_json: bool, **flags: Any) -> None:
     """Show the consents, payments and other documents of a session.
 
-    Without COLLECTION it lists the collections with their sizes, with COLLECTION the documents in it, and with ID one
-    document.
+    Without COLLECTION, lists the collections with their sizes; with COLLECTION, its documents; with ID, one document.
     """
     client = client_of(flags, session)
     if collection is None:
@@ -76,7 +77,7 @@ def state(collection: str | None, id: str | None, session: str | None, as_json: 
 @command(section="Run", examples=("xs2a-sandbox clock --move 90d", "xs2a-sandbox clock --freeze 2026-11-21T09:00"))
 @option("--move", metavar="SPAN", help="Move the clock: 90d, 12h, 1d6h, PT15M or 90 (seconds); -1d moves it back.")
 @option("--freeze", metavar="TIME", help="Stop the clock at this time, such as 2026-11-21T09:00.")
-@option("--seed", metavar="TEXT", help="With --freeze: create the same ids whenever the same requests arrive.")
+@option("--seed", metavar="TEXT", help="With --freeze: create the same ids for the same requests.")
 @option("--real", is_flag=True, help="Return to the real time.")
 @json_option
 @_session_option

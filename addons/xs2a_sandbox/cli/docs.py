@@ -13,23 +13,23 @@ from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.errors import UserMistake
 
 
-@command(section="Look", examples=("xs2a-sandbox docs", "xs2a-sandbox docs journeys/consent"))
+@command(section="Inspect", examples=("xs2a-sandbox docs", "xs2a-sandbox docs journeys/consent"))
 @click.argument("page", default="index")
 @running_sandbox_flags
 def docs(page: str, **flags: Any) -> None:
     """Open the documentation, or one PAGE of it.
 
-    If a sandbox runs, the browser shows the page; otherwise the terminal does.
+    If a sandbox is running, the page opens in the browser. Otherwise it is printed to the terminal.
     """
-    from xs2a_sandbox.control.documentation import site
+    from xs2a_sandbox.documentation import page_names, read_page
     from xs2a_sandbox.documents.schema_errors import did_you_mean
 
     name = page.removeprefix("docs/").removesuffix(".md")
-    text = site().text(f"{name}.md")
+    text = read_page(f"{name}.md")
     if text is None:
-        names = [known.removesuffix(".md") for known in site().names()]
+        names = [known.removesuffix(".md") for known in page_names()]
         hint = did_you_mean(name, names) or f". The pages are: {', '.join(names)}"
-        raise click.UsageError(f"the documentation has no page {name!r}{hint}")
+        raise click.UsageError(f"there is no page {name!r} in the documentation{hint}")
     settings, client = load_settings(flags), client_of(flags, None)
     try:
         client.status()
@@ -42,7 +42,7 @@ def docs(page: str, **flags: Any) -> None:
 
 
 def _show_here(text: str) -> None:
-    """The page in the terminal, or as it is written where the output is no terminal."""
+    """Show the page in a pager, or print its Markdown if the output is not a terminal."""
     if not sys.stdout.isatty():
         click.echo(text)
         return

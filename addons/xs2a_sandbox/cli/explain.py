@@ -1,4 +1,4 @@
-"""`explain`: asks a running sandbox, or works from the configured files where none runs."""
+"""`explain`: asks the running sandbox, or reads the configured files if none is running."""
 
 import json
 from base64 import b64encode
@@ -31,7 +31,7 @@ _MARKS = (("fitted", "fits"), ("missed", "not"), ("lacks", "also"), ("lost", "bu
 
 
 def text(explanation: Mapping[str, Any]) -> str:
-    """The explanation in words, of the JSON form that a sandbox answers with."""
+    """Return an explanation in words. `explained` is the JSON of the control interface."""
     return "\n".join(_lines(explanation)) + "\n"
 
 
@@ -50,7 +50,7 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield from _candidate(by, "")
     if handler := explanation["handler"]:
         options = f" with {json.dumps(handler['with'], ensure_ascii=False)}" if handler["with"] else ""
-        yield from _wrap(f"  by the handler {handler['name']}{options}", "    ")
+        yield from _wrap(f"  from the handler {handler['name']}{options}", "    ")
     for rule in explanation["amended"]:
         yield from _wrap(f"  amended by the rule {rule['rule']} ({rule['place']})", "    ")
     if quirks := explanation["quirks"]:
@@ -65,30 +65,30 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
             yield from _wrap(f"Hint: {hint['text']}", "      ")
     if explanation["nearest"]:
         yield ""
-        yield "Others, the nearest first:" if by else "Nearest:"
+        yield "Other candidates, nearest first:" if by else "Nearest:"
         for number, candidate in enumerate(explanation["nearest"], 1):
             yield ""
             yield from _candidate(candidate, f"{number}. ")
     if suggestion := explanation["suggestion"]:
         yield ""
-        yield f"This would answer it, in {suggestion['file']}:"
+        yield f"This rule in {suggestion['file']} would answer it:"
         yield ""
         yield from suggestion["yaml"].splitlines()
 
 
 def _certificates(file: Path) -> Iterator[str]:
-    """Of a file in PEM, in base64."""
+    """Return the certificates of a PEM file in base64. Raises BadParameter."""
     from xs2a_sandbox.tpp import certificate
 
     try:
         for der in certificate.from_pem(file.read_bytes()):
             yield b64encode(der).decode()
     except (OSError, ValueError):
-        raise click.BadParameter(f"{file} holds no certificate in PEM format", param_hint="--cert") from None
+        raise click.BadParameter(f"{file} contains no certificate in PEM format", param_hint="--cert") from None
 
 
 def _signature(signature: Mapping[str, Any]) -> Iterator[str]:
-    """The text that had to be signed, beside the one that seems to have been."""
+    """Yield lines that show the text to sign next to the text that was probably signed."""
     yield ""
     yield from _wrap(f"Signature: {signature['reason']}", "    ")
     if lines := signature["signingString"]:
@@ -113,14 +113,14 @@ def _candidate(candidate: Mapping[str, Any], number: str) -> Iterator[str]:
 
 
 def _wrap(line: str, indent: str = "  ") -> list[str]:
-    # Blanks at the beginning are the line's own indentation.
+    # Leading blanks are the indentation of the line itself.
     lead = line[: len(line) - len(line.lstrip())]
     plain = "".join(character if character.isprintable() else "�" for character in line.lstrip())
     return wrap(plain, _WIDTH, initial_indent=lead, subsequent_indent=indent, break_on_hyphens=False) or [lead]
 
 
 @command(
-    section="Look",
+    section="Inspect",
     examples=(
         "xs2a-sandbox explain GET /v1/accounts",
         "xs2a-sandbox explain POST /v1/consents -d @consent.json --cassettes cases",
@@ -135,9 +135,9 @@ def _wrap(line: str, indent: str = "  ") -> list[str]:
     help="The client certificate of the app, in PEM; a key in the file is ignored.",
 )
 @json_option
-@option("--offline", is_flag=True, help="Use the configured files, even if a sandbox runs.")
+@option("--offline", is_flag=True, help="Use the configured files, even if a sandbox is running.")
 @bank_flags
-@session_option("The session; `default` if left out.")
+@session_option("The session (default: `default`).")
 @running_sandbox_flags
 def explain(
     method: str,
@@ -152,8 +152,8 @@ def explain(
 ) -> None:
     """Explain why a request gets its response, without sending it.
 
-    It asks the running sandbox. If none runs, or with --offline, --dialect, --cassettes, --quirk or --testdata, it uses
-    the configured files and fresh test data.
+    Asks the running sandbox. If none is running, or with --offline, --dialect, --cassettes, --quirk or --testdata, it
+    uses the configured files and new test data.
     """
     request: DescribedRequest = {
         "method": method.upper(),
@@ -169,7 +169,7 @@ def explain(
         described_request.read(request)
     except Refused as error:
         raise click.UsageError(str(error)) from None
-    offline = offline or any(flags[name] for name in ("dialect", "cassettes", "quirk", "testdata"))
+    offline = offline or any(flags[name] for name in ("dialect", "cassettes", "quirk", "like", "testdata"))
     settings = load_settings(flags)
     explained, note = (_offline(settings, request), "") if offline else _explain(settings, session, request)
     if as_json:
@@ -186,14 +186,15 @@ def _text(argument: str) -> str:
 
 
 def _explain(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
-    """By the running sandbox; where none runs by the files, with a note that says so."""
+    """Return the explanation of the running sandbox.
+
+    If none is running, use the files, and return a note about that.
+    """
     client = Client.of(settings, session)
     try:
         return {"asked": client.url, **client.explain(request)}, ""
     except NotRunning:
-        note = (
-            f"No sandbox answers at {client.url}:\nthis explanation uses the configured files and fresh test data.\n\n"
-        )
+        note = f"No sandbox answers at {client.url}:\nthis explanation uses the configured files and new test data.\n\n"
         return _offline(settings, request), note
 
 
@@ -201,6 +202,6 @@ def _offline(settings: Settings, request: DescribedRequest) -> dict[str, Any]:
     from xs2a_sandbox.engine.build import build
     from xs2a_sandbox.explain.explanation import describe
 
-    # Kept state is neither read nor made.
+    # Do not read or create a stored state.
     engine = build(replace(settings, state="memory:", reset=False))
     return {"asked": "offline", **describe(engine.explain(described_request.read(request)))}

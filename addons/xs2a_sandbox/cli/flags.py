@@ -1,7 +1,8 @@
-"""Flags and arguments that several commands take: those of the settings, and requests as curl has them."""
+"""Flags and arguments of several commands: those of the settings, and requests in the style of curl."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,15 @@ import click
 from click.shell_completion import CompletionItem
 
 from xs2a_sandbox.cli.help import option
+from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.config.kinds import Setting
-from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.config.table import BY_NAME, SETTINGS
 from xs2a_sandbox.http.messages import TOKEN
 
 _RUNNING = {
     "host": "Address that `serve` listens on.",
-    "port": "Port of its base URL in plain HTTP.",
-    "confdir": "Its folder, which holds the admin token.",
+    "port": "Plain HTTP port of the running sandbox.",
+    "confdir": "The --confdir of the running sandbox, which holds the admin token.",
 }
 
 
@@ -36,7 +38,7 @@ def setting_flags(
             attributes: dict[str, Any] = {"section": setting.section if section is None else section}
             if kind.metavar is None:
                 value = not setting.default
-                doc = doc if value else f"Do not {doc[0].lower()}{doc[1:]}"
+                doc = doc if value else f"Do not {doc[0].lower()}{doc[1:]}".replace(", and ", ", or ")
                 attributes |= {"flag_value": value, "default": None}
             else:
                 default = str(setting.default) if setting.default else None
@@ -48,8 +50,30 @@ def setting_flags(
     return decorate
 
 
+def as_flags(settings: Settings, *names: str) -> list[str]:
+    """Return the flags that give these settings to another command in this folder.
+
+    Settings that the command reads itself, from the file or the environment, get no flag.
+    """
+    found = load_settings()
+    return write_flags(settings, [name for name in names if getattr(settings, name) != getattr(found, name)])
+
+
+def write_flags(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Return the flags of these settings, except for those without a value."""
+    words = list[str]()
+    for name in names:
+        value = getattr(settings, name)
+        if value in (None, ()):
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            written = one.stem if name == "quirk" else one.isoformat() if isinstance(one, datetime) else str(one)
+            words.append(f"{BY_NAME[name].flag}={written}")
+    return words
+
+
 def _completion(setting: Setting) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """What a shell completes: the words of a choice, or files and folders."""
+    """Return the parameter type that tells shells what to complete: words of a choice, or files and folders."""
     examples = setting.kind.schema.get("items", {}).get("examples")
     words = examples or [word for word in str(setting.kind.metavar).split("|") if word.islower()]
     path = {"FILE": "file", "DIR": "dir"}.get(setting.kind.metavar or "")
@@ -63,9 +87,9 @@ def _completion(setting: Setting) -> Callable[[click.Context, click.Parameter, s
 
 
 running_sandbox_flags = setting_flags(*_RUNNING, docs=_RUNNING, section="Running sandbox")
-"""The flags by which a command finds the running sandbox."""
+"""The flags for finding the running sandbox."""
 
-bank_flags = setting_flags("dialect", "cassettes", "quirk", "testdata")
+bank_flags = setting_flags("dialect", "cassettes", "quirk", "like", "testdata")
 """The flags for the files that describe the bank."""
 
 
@@ -74,7 +98,7 @@ def _headers(context: click.Context, parameter: click.Parameter, value: tuple[st
     for text in value:
         name, colon, content = text.partition(":")
         if not (colon and TOKEN.fullmatch(name) and content.strip().isprintable()):
-            # What was typed may be a secret: it is not repeated.
+            # Do not repeat the value, because it may be a secret.
             raise click.BadParameter("this is not a header; write it as 'Name: value'")
         pairs.append((name, content.strip()))
     return tuple(pairs)
@@ -86,7 +110,7 @@ header_flag = option(
     metavar="'NAME: VALUE'",
     multiple=True,
     callback=_headers,
-    help="A header for every request, such as a token; it replaces the recorded one. May be repeated.",
+    help="A header for every request, such as a token. It replaces the recorded header. May be repeated.",
 )
 vault_flag = option(
     "--vault",
@@ -98,7 +122,7 @@ vault_flag = option(
 
 
 def request_arguments(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `method`, `url`, `headers` and `body`: what curl is given for a request."""
+    """Add the arguments `method`, `url`, `headers` and `body`, in the style of curl."""
     for add in (
         option(
             "-d",
@@ -123,7 +147,7 @@ def request_arguments(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_headers(arguments: Iterable[str]) -> list[tuple[str, str]]:
-    """Names and values in their order; `@FILE` stands for the lines of a file, `@-` for standard input."""
+    """Return names and values in order. `@FILE` means the lines of a file, `@-` the lines of standard input."""
     return [pair for argument in arguments for pair in _read(argument)]
 
 
@@ -138,7 +162,7 @@ def _read(argument: str) -> Iterator[tuple[str, str]]:
 
 
 def read_body(argument: str | None) -> bytes:
-    """The body as it is written, or of a file for `@FILE`, to the last byte."""
+    """Return the body as it was written, or the exact content of the file for `@FILE`."""
     if argument and argument.startswith("@"):
         return _content(argument[1:])
     return (argument or "").encode()
@@ -154,7 +178,7 @@ def _content(file: str) -> bytes:
 
 
 def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Lists of values."""
+    """Return the values of each header, by name."""
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
@@ -162,5 +186,5 @@ def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def shorten(file: Path) -> Path:
-    """The file as it is called from here, where it is below."""
+    """Return the path relative to the current folder, if the file is below it."""
     return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

@@ -1,7 +1,7 @@
-"""Commands and options with a help of one layout: options in sections, examples at the end.
+"""Commands and options whose help has one layout: options in sections, examples at the end.
 
-Commands are declared with `command`, `group` and `option`, which take what click's functions of the same names take.
-A plain command of click, such as a plugin's, works too.
+Commands are declared with `command`, `group` and `option`, which take what click's functions of the same names take. A
+plain command of click, such as a plugin's, works too.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-SECTIONS = ("Run", "Look", "Write cases", "Real banks", "Find bugs", "Set up")
+SECTIONS = ("Run", "Inspect", "Write cases", "Real banks", "Find bugs", "Set up")
 """The groups of commands in `xs2a-sandbox --help`, in this order."""
 
 OPTIONS = "Options"
@@ -18,7 +18,7 @@ _PLUGINS = "Plugins"
 
 
 class SectionedOption(click.Option):
-    """An option in a section of the help. `unset` says what happens if the option is missing, where no default does."""
+    """An option in a section of the help. `unset` describes what happens without the option if it has no default."""
 
     def __init__(self, *names: Any, section: str = OPTIONS, unset: str | None = None, **attributes: Any) -> None:
         attributes.setdefault("show_default", True)
@@ -78,7 +78,7 @@ class SectionedGroup(click.Group):
         rows: dict[str, list[tuple[str, str]]] = {}
         for name, command in shown:
             section = getattr(command, "section", "") or (_PLUGINS if ctx.parent is None else "Commands")
-            # Click's limit leaves room for the columns of its layout.
+            # Click's own limit reserves space for the columns of its layout.
             rows.setdefault(section, []).append(
                 (name.ljust(width), command.get_short_help_str(formatter.width - 6 - width))
             )
@@ -103,7 +103,7 @@ def option(*names: str, **attributes: Any) -> Callable[[Callable[..., Any]], Cal
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--json`, which arrives as `as_json`."""
+    """Add `--json`, passed to the command as `as_json`."""
     return option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)
 
 
@@ -129,6 +129,6 @@ def _write_options(command: click.Command, context: click.Context, formatter: cl
 def _write_examples(examples: Iterable[str], formatter: click.HelpFormatter) -> None:
     if lines := list(examples):
         with formatter.section("Examples"):
-            # Not wrapped: a line is there to be copied.
+            # Not wrapped, so that each line can be copied.
             for line in lines:
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")

@@ -1,4 +1,4 @@
-"""`xs2a-sandbox journal`: the last exchanges of a running sandbox, or one of them."""
+"""`xs2a-sandbox journal`: shows the last exchanges of a running sandbox, or one of them."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ def _status(context: click.Context, parameter: click.Parameter, value: str | Non
 
 
 def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
-    """An option for each filter of the journal."""
+    """Add an option for each filter of the journal."""
     for journal_filter in reversed(_OPTIONS):
         number: dict[str, Any] = (
             {"callback": _status} if journal_filter.name == "status" else {"type": click.IntRange(0)}
@@ -40,23 +40,25 @@ def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
-@command(section="Look", examples=("xs2a-sandbox journal --status 400", "xs2a-sandbox journal 12"))
+@command(section="Inspect", examples=("xs2a-sandbox journal --status 400", "xs2a-sandbox journal 12"))
 @click.argument("number", required=False, type=click.IntRange(1))
 @_filters
 @option(
     "--search",
     metavar="QUERY",
-    help="Only those that match a search, such as 'status:4xx method:post op:initiate-payment'.",
+    help="Only exchanges that match a search, such as 'status:4xx method:post op:initiate-payment'.",
 )
-@option("--limit", metavar="N", type=click.IntRange(0), unset="50", help="Show the last N.")
-@option("--no-redact", "plain", is_flag=True, help="Show everything as it was sent, tokens and personal data too.")
+@option("--limit", metavar="N", type=click.IntRange(0), unset="50", help="Show the last N exchanges.")
+@option(
+    "--no-redact", "plain", is_flag=True, help="Show everything as it was sent, including tokens and personal data."
+)
 @json_option
-@session_option("Only of this session; all sessions if left out.")
+@session_option("Only of this session (default: all sessions).")
 @running_sandbox_flags
 def journal(number: int | None, session: str | None, plain: bool, as_json: bool, **flags: Any) -> None:
     """Show the last requests and responses of a running sandbox.
 
-    With NUMBER it shows everything about one of them.
+    With NUMBER, shows everything about one exchange.
     """
     names = (*(journal_filter.name for journal_filter in _OPTIONS), "search", "limit")
     options = {"session": session, **{name: flags.pop(name) for name in names}}
@@ -66,10 +68,10 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
     client = Client.of(load_settings(flags), number=Decimal)
     if number is not None:
         value: Mapping[str, Any] = client.exchange(number, plain=plain)
-        lines = _format_exchange(value)
+        lines = format_exchange(value)
     else:
         value = client.journal(plain=plain, **filters)
-        lines = _list(value)
+        lines = list_exchanges(value)
     if as_json:
         click.echo(_indent(value))
         return
@@ -77,7 +79,7 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
         click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))
 
 
-def _list(value: Mapping[str, Any]) -> Iterator[str]:
+def list_exchanges(value: Mapping[str, Any]) -> Iterator[str]:
     for exchange in value["exchanges"]:
         yield _line(exchange)
         yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
@@ -85,7 +87,7 @@ def _list(value: Mapping[str, Any]) -> Iterator[str]:
         yield "the journal is empty" if not value["kept"] else f"none of the {value['kept']} exchanges matches"
 
 
-def _format_exchange(exchange: Mapping[str, Any]) -> Iterator[str]:
+def format_exchange(exchange: Mapping[str, Any]) -> Iterator[str]:
     yield _line(exchange)
     yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
     yield ""
@@ -96,7 +98,7 @@ def _format_exchange(exchange: Mapping[str, Any]) -> Iterator[str]:
     yield from format_message(exchange["answer"])
     if exchange["cut"]:
         yield ""
-        yield "(a body is longer than what the journal keeps)"
+        yield "(a body is too long for the journal and was cut)"
 
 
 def _indent(value: Any) -> str:
@@ -113,8 +115,9 @@ def _line(exchange: Mapping[str, Any]) -> str:
         exchange["source"],
         exchange["rule"] or "-",
     )
+    fault = [f"fault={exchange['fault']}"] if exchange["fault"] else []
     reason = [f"reason={json.dumps(exchange['reason'], ensure_ascii=False)}"] if exchange["reason"] else []
-    return " ".join([f"#{exchange['number']}", time, exchange["session"], *map(str, words), *reason])
+    return " ".join([f"#{exchange['number']}", time, exchange["session"], *map(str, words), *fault, *reason])
 
 
 def format_message(message: Mapping[str, Any]) -> Iterator[str]:

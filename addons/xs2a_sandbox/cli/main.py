@@ -1,4 +1,4 @@
-"""The commands. Each imports what it needs itself: `--help` waits for no proxy."""
+"""The entry point with all commands."""
 
 import os
 from difflib import get_close_matches
@@ -30,7 +30,7 @@ class _Mistake(click.ClickException):
 
 
 class _Commands(SectionedGroup):
-    """All commands, with those of features and plugins. A user's mistake is a message, and ^C ends without one."""
+    """All commands, including those of features and plugins. A user's mistake becomes a message; ^C ends silently."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted({*super().list_commands(context), *_added_commands()})
@@ -52,7 +52,7 @@ class _Commands(SectionedGroup):
         try:
             return super().invoke(context)
         except Unreadable as unreadable:
-            # Each line begins with its place, where editors and terminals look for one.
+            # Each line starts with its place, so that editors and terminals recognise it.
             click.echo(str(unreadable), err=True)
             context.exit(2)
         except (UserMistake, StoreUnavailable) as mistake:
@@ -96,7 +96,7 @@ for _command in (
 
 
 def _added_commands() -> dict[str, click.Command]:
-    """By their names; what a feature has, no plugin replaces."""
+    """Return the added commands by name. Plugins cannot replace commands of features."""
     return {str(command.name): command for command in reversed(plugins().collect("commands"))}
 
 

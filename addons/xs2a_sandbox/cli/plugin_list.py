@@ -1,4 +1,4 @@
-"""`plugins`: the features, the plugins that are installed, and what these add."""
+"""`plugins`: lists the features, the installed plugins, and what these add."""
 
 import json
 
@@ -8,7 +8,7 @@ from xs2a_sandbox import plugins as hooks
 from xs2a_sandbox.cli.help import command, json_option
 
 
-@command(section="Look", examples=("xs2a-sandbox plugins", "xs2a-sandbox plugins --json"))
+@command(section="Inspect", examples=("xs2a-sandbox plugins", "xs2a-sandbox plugins --json"))
 @json_option
 @click.pass_context
 def plugins(context: click.Context, as_json: bool) -> None:
@@ -34,12 +34,12 @@ def plugins(context: click.Context, as_json: bool) -> None:
 
 
 def _hooks() -> list[str]:
-    """Those by which something is added."""
+    """Return the names of the hooks that add something."""
     return [name for name in vars(hooks.Hooks) if not name.startswith("_") and name != "configure"]
 
 
 def _name_added(found: hooks.Plugins, hook: str) -> list[str]:
-    """The names of what plugins add by the hook; what features add is not listed."""
+    """Return the names of everything that plugins add through the hook, without the additions of features."""
     by_plugin = found.collect_by_plugin(hook).items()
     added = (one for name, added in by_plugin if not name.startswith(hooks.FEATURE) for one in added)
     return [str(getattr(one, hooks.NAMES.get(hook, "__name__"), one)) for one in added]

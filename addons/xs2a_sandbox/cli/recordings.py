@@ -1,4 +1,4 @@
-"""The commands for recordings: one becomes a HAR file, and their vault goes to another machine."""
+"""The commands for recordings: export to a HAR file, and export of the vault for another machine."""
 
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def vault() -> None:
 def export_vault(file: Path, **flags: Any) -> None:
     """Write the vault to FILE, for another machine.
 
-    The environment variable XS2A_SANDBOX_VAULT_KEY must hold the passphrase that protects the file.
+    The environment variable XS2A_SANDBOX_VAULT_KEY must contain the passphrase for the file.
     """
     from xs2a_sandbox.redaction import vault
 
@@ -65,7 +65,7 @@ def export_vault(file: Path, **flags: Any) -> None:
     if not (confdir / vault.FILE).exists():
         raise ConfigError(
             f"there is no vault {confdir / vault.FILE}: no recording was redacted with this --confdir on this machine; "
-            "choose another with --confdir DIR"
+            "choose another one with --confdir DIR"
         )
     opened = vault.read(confdir / vault.FILE, confdir)
     vault.export(opened, file, passphrase)

@@ -1,4 +1,4 @@
-"""`testdata`: what a client needs to know of the bank that the sandbox plays."""
+"""`testdata`: lists what a client needs to know about the simulated bank."""
 
 import json
 import sys
@@ -13,12 +13,12 @@ from xs2a_sandbox.config import load_settings
 Collections = Mapping[str, Mapping[str, Any]]
 
 
-@command(section="Look", examples=("xs2a-sandbox testdata", "xs2a-sandbox testdata --json"))
+@command(section="Inspect", examples=("xs2a-sandbox testdata", "xs2a-sandbox testdata --json"))
 @json_option
 def testdata(as_json: bool) -> None:
     """List the test data, such as consents, accounts and payments.
 
-    It also lists customers, and clients: the TPPs that may ask for tokens.
+    Also lists customers and clients, the TPPs that may request tokens.
     """
     from xs2a_sandbox.bank.loading import load_testdata
 
@@ -33,7 +33,7 @@ def testdata(as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    # A pipe gets no frames, and lines that are wide enough for an id and its accounts.
+    # In a pipe, write no frames, and lines that are wide enough for an id with its accounts.
     is_terminal = sys.stdout.isatty()
     console = Console(width=None if is_terminal else 140)
     for title, rows in listed.items():
@@ -46,10 +46,9 @@ def testdata(as_json: bool) -> None:
 
 
 def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """The part of the test data that a client needs to know, as a session begins with it.
+    """Return the test data that a client needs to know, as at the start of a session.
 
-    An account's balance is the one that decides whether payments are covered; the `unknown_consents` the bank does
-    not know.
+    The balance of an account is the one that limits payments. The bank does not know `unknown_consents`.
     """
     from xs2a_sandbox.bank.domain.accounts import with_id
     from xs2a_sandbox.bank.domain.bookings import find_covering_amount

@@ -1,4 +1,4 @@
-"""How much a command prints: `--quiet` and `--verbose`, with the same meaning for every command that has them."""
+"""The flags `--quiet` and `--verbose`, with the same meaning for all commands."""
 
 from collections.abc import Callable
 from enum import IntEnum

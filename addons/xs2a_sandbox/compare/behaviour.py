@@ -72,7 +72,10 @@ class BehaviourDifference:
 
 @dataclass(frozen=True, slots=True)
 class BehaviourComparison:
-    """`then` and `now` name what is compared; the chains of each follow. `alone` are things that only one side has."""
+    """`then` and `now` are the names of the two sides, followed by the chains of each.
+
+    `alone` are things that only one side has.
+    """
 
     then: str
     now: str
@@ -199,7 +202,10 @@ def _find_nearest(states: Sequence[str], others: Iterable[Chain]) -> Chain:
 
 
 def _severity(states: Sequence[str], others: Collection[tuple[str, ...]]) -> Severity:
-    """Return `low` if one chain only skips a state of another with the same ends: it may have been read less often."""
+    """Return `low` if one chain is another minus some states between the same ends, otherwise `high`.
+
+    With missing states, the client may just have polled less often.
+    """
     return "low" if any(_skips(states, other) or _skips(other, states) for other in others) else "high"
 
 

@@ -28,6 +28,7 @@ from xs2a_sandbox.http import Headers, Request, Response, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.target import client_url, split_target
+from xs2a_sandbox.redaction.values import DROPPED
 
 Side = Literal["recording", "bank", "sandbox"]
 Source = Literal["bank", "sandbox"]
@@ -81,7 +82,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`skipped` are the titles of writes that were not sent to the bank; the rules are those without effect."""
+    """`skipped` are the titles of writes that were not sent to the bank; `unused` and `lapsed` are ignore rules."""
 
     compared: tuple[Compared, ...]
     skipped: tuple[str, ...] = ()
@@ -93,13 +94,17 @@ class Result:
 class Comparison:
     """Compares step by step and remembers the ids of things on each side.
 
-    Without a `bank` the recorded answers replace it.
+    Without a `bank`, the recorded answers are used.
 
-    Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank changed? `follow` lets
-    the sandbox keep step with the bank; the `payment_user` is waited for. `noise_reads`: how often more a read is sent
-    to the bank. `bank_url` and `sandbox_url` are what absolute links of the two begin with; where the recording is held
-    against the bank, the latter is the bank's URL of that time. `redact` gives the exchange with its pseudonyms: the
-    sandbox may say these, as amendments made of redacted answers do, and a recording that `is_redacted` has no more.
+    Answers one of two questions: is the sandbox wrong, or (`against` the recording) has the bank changed?
+
+    - `bank_url`, `sandbox_url`: the beginning of absolute links on each side. `against` the recording, `sandbox_url` is
+      the bank's URL at that time.
+    - `follow`: moves the sandbox to the state that the bank reports
+    - `payment_user`: waits for the payment user to act at the bank
+    - `redact`: replaces values with pseudonyms. Answers of the sandbox may contain pseudonyms too, because amendments
+      are made from redacted answers. A recording that `is_redacted` contains nothing else.
+    - `noise_reads`: how many more times each read is sent to the bank
     """
 
     interface: Interface
@@ -132,7 +137,7 @@ class Comparison:
     def on_journey(
         self, counterparts: Counterparts, states: BankStates, sandbox: SandboxSide, bank: Ask
     ) -> "Comparison":
-        """Return a copy for the ids and states of another client of both sides."""
+        """Return a copy with other ids and states, for another client."""
         other = copy(self)
         other._between, other._states, other.bank = counterparts, states, bank
         other.sandbox, other.follow = sandbox.ask, sandbox.follow
@@ -158,7 +163,7 @@ class Comparison:
         return Result(tuple(compared.values()), tuple(skipped), self.ignoring.unused, self.ignoring.lapsed)
 
     async def step(self, step: Step) -> Compared:
-        """Ask both sides; only the sandbox if the recorded answer replaces the bank's."""
+        """Ask both sides, or only the sandbox if the recorded answer replaces the bank's answer."""
         operation = self._operation(step.request)
         try:
             if self.bank is None or self.against == "recording":
@@ -183,13 +188,13 @@ class Comparison:
     async def beside(
         self, request: Request, answer: Response, source: Source, worker: Executor | None = None, moves: int = 0
     ) -> Compared | None:
-        """Compare an answer that a client has got with that of the other side.
+        """Compare an answer that a client has received with the other side's answer.
 
         Returns None for a write that is not sent.
 
-        `moves` is how often the sandbox had followed the bank when it answered; an older read is repeated. Never
-        raises, like `step`; `answer` must be complete. The comparison runs in a thread, of `worker` if given, because
-        large answers take seconds.
+        `moves` is how often the sandbox had followed the bank when it answered. If it has followed again since, the
+        read is repeated. Never raises, like `step`; `answer` must be complete. The comparison runs in a thread, of
+        `worker` if given, because large answers take seconds.
         """
         operation = self._operation(request)
         title = _id(operation) or "unknown operation"
@@ -253,7 +258,7 @@ class Comparison:
 
     async def _ask_bank(self, request: Request, written: Side) -> tuple[LoadedAnswer, list[LoadedAnswer]]:
         if self.bank is None:
-            raise ValueError("there is no bank to ask")
+            raise ValueError("no bank is configured")
         if written == "sandbox":
             request = self._between.to_left(request)
         elif written == "recording":
@@ -264,7 +269,7 @@ class Comparison:
         return answer, await self._again(self.bank, request)
 
     async def _again(self, bank: Ask, request: Request) -> list[LoadedAnswer]:
-        """Repeat a read one or more times: whatever differs between the answers is noise."""
+        """Repeat a read one or more times. Differences between the answers are noise."""
         if not self._is_read(request):
             return []
         again: list[LoadedAnswer] = []
@@ -316,8 +321,7 @@ class Comparison:
         silent = self.interface.silent
         # A bank that does not speak the dialect is not judged by its schemas.
         drift = self._undeclared if silent and (operation is None or operation.id in silent) else self._drift
-        # A violation of the schema in only one read is not noise: the read with the violation is the one that is
-        # judged.
+        # If only one of the reads violates the schema, this is not noise: judge that read.
         usable = [read for read in again if read.response.status == bank.response.status]
         reads = [bank, *usable]
         bank = max(reads, key=lambda read: len(drift.breaches(operation, read, sandbox))) if usable else bank
@@ -346,7 +350,7 @@ class Comparison:
                 masked.append((difference, why))
             else:
                 counted.append(difference)
-        remark = f"{unusable} of the reads to find noise had another status" if unusable else None
+        remark = f"{unusable} of the repeated reads had a different status" if unusable else None
         verdict: Verdict = "differs" if counted else "same"
         if expected is not None and expected < 400 <= min(bank.response.status, sandbox.response.status):
             verdict = "refused"
@@ -368,7 +372,7 @@ class Comparison:
         def is_replaced(difference: Difference) -> bool:
             if difference.header:
                 lacks = self.is_redacted and self.against == "recording" and difference.kind != "header-extra"
-                return lacks and redacted.answer_headers.get(difference.header) is None
+                return lacks and redacted.answer_headers.get(difference.header) in (None, DROPPED)
             there = at_pointer(redacted_body, [*map(str, difference.bank_place)])
             here = at_pointer(sandbox.content.value, [*map(str, difference.place)])
             if difference.kind not in _OF_TEXTS or not there or not here:
@@ -390,7 +394,7 @@ def _id(operation: Operation | None) -> str | None:
 def reason(error: Exception) -> str:
     """Return the reason, without any data of the exchange."""
     if isinstance(error, InvalidResponse):
-        return "the bank's answer is no valid HTTP"
+        return "the bank's answer is not valid HTTP"
     if isinstance(error, BankError):
         reason = error.values.get("reason") or error.values.get("address")
         return f"{error.name}: {error.values.get('bank', 'the bank')}{f', {reason}' if reason else ''}"

@@ -57,7 +57,7 @@ def by_key(
 
     Returns None unless all elements of both have a unique key, and some key is on both sides.
 
-    `keys` are possible members, the best first; `twin` returns the sandbox's id for the bank's.
+    `keys` are possible members, the best first; `twin` maps a bank id to the sandbox id.
     """
     for key in keys:
         mine, theirs = _find_keys(bank, key), _find_keys(sandbox, key)
@@ -77,7 +77,8 @@ def by_likeness(
 ) -> ArrayAlignment:
     """Pair equal elements first, including moved ones, then the most similar ones between them.
 
-    `canonical` returns equal values for elements without a difference; its second argument is true for the bank's.
+    `canonical` returns equal values for elements without a difference; its second argument is true for elements of the
+    bank.
     """
     if len(bank) * len(sandbox) > _MOST_PAIRED:
         return by_position(bank, sandbox)
@@ -199,7 +200,7 @@ class Identity(Protocol):
         ...
 
     def twin(self, bank: str) -> str:
-        """Return the sandbox's id for the bank's, or the same text if it is unknown."""
+        """Return the sandbox id for a bank id, or the same string if it is unknown."""
         ...
 
     def is_known(self, identifier: str) -> bool:
@@ -207,7 +208,7 @@ class Identity(Protocol):
         ...
 
     def learn_created(self, left: Any, right: Any) -> None:
-        """Learn the ids of what both sides have just created, from the bodies of their answers."""
+        """Learn the ids of the things that both sides have just created, from the bodies of their answers."""
         ...
 
 
@@ -374,8 +375,7 @@ class AnswerDiff:
         if not bank or not sandbox:
             return by_position(bank, sandbox)
         if not self._learn:
-            # Only a quick comparison at every level of nested arrays: searching for the best pairs there would never
-            # end.
+            # Compare nested arrays only quickly: searching for the best pairs at every level would take forever.
             keyed = by_key(bank, sandbox, self._identity.things.keys, self._identity.twin, lambda mine, theirs: 0.0)
             return keyed or by_position(bank, sandbox)
         glance = AnswerDiff(self._identity, learn=False)

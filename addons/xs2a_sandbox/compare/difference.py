@@ -69,8 +69,8 @@ class Weight:
 WEIGHTS: dict[Consequence, Weight] = {
     "status": Weight("high", "A different status: the app takes another path."),
     "error-code": Weight("high", "A different error code: apps distinguish errors by their code."),
-    "state": Weight("high", "The bank reaches a state that the sandbox's states do not lead to: the app is not"
-                            " prepared for it."),
+    "state": Weight("high", "The bank reaches a state that the sandbox never reaches: the app is not prepared for"
+                            " it."),
     "required-missing": Weight("high", "The bank lacks a member that the schema requires: the app reads it without"
                                        " checking."),
     "link-missing": Weight("high", "The bank lacks a link that the sandbox gives: the app cannot continue."),
@@ -80,25 +80,25 @@ WEIGHTS: dict[Consequence, Weight] = {
     "against-schema": Weight("high", "The bank violates the format that the schema requires or, without a schema, the"
                                      " format that the sandbox uses: `21.11.2026`, `12,30`. The app's parser fails."),
     "unlisted-member": Weight("high", "The bank has a member that the schema forbids: a strict parser rejects it."),
-    "other-sign": Weight("high", "A number with a different sign: money goes the other way."),
+    "other-sign": Weight("high", "A number with a different sign: the money flows in the other direction."),
     "other-link": Weight("high", "A link to another place: an app that follows it does something else."),
-    "other-identifier": Weight("high", "An identifier that stands for something else on the other side."),
-    "order-with-meaning": Weight("high", "A different order in a list whose order has a meaning by its schema"
-                                         " (`x-order`): an app that takes the first element for the newest is wrong."),
-    "header-with-effect": Weight("high", "A header that clients act on, or that the cassettes have for the operation,"
-                                         " is missing on one side or has a different value."),
+    "other-identifier": Weight("high", "An identifier that refers to something else on the other side."),
+    "order-with-meaning": Weight("high", "A different order in a list whose order is significant in the schema"
+                                         " (`x-order`): an app that expects the newest element first is wrong."),
+    "header-with-effect": Weight("high", "A header that affects clients, or that the cassettes define for the"
+                                         " operation, is missing on one side or has a different value."),
     "more": Weight("medium", "The bank sends more than the sandbox, and the schema allows it: a tolerant parser"
                              " ignores it."),
     "optional-missing": Weight("medium", "The bank lacks a member that the schema does not require: the app should be"
                                          " prepared for that."),
     "null-or-absent": Weight("medium", "Null on one side, no member on the other: most parsers treat these the same."),
-    "known-enum": Weight("medium", "A different value from the schema's list: the app knows it, and takes another"
+    "known-enum": Weight("medium", "A different value from the schema's list: the app knows it, but takes another"
                                    " path."),
     "other-currency": Weight("medium", "A different currency: amounts mean something else."),
     "other-elements": Weight("medium", "More or fewer elements: usually different data."),
     "other-value": Weight("medium", "A different text, number or date in the same format: usually different data."),
-    "order": Weight("medium", "The same elements in a different order, which has no meaning: it matters only to an"
-                              " app that relies on it."),
+    "order": Weight("medium", "The same elements in a different order that has no meaning: it matters only to an app"
+                              " that relies on it."),
     "schema": Weight("medium", "Both sides violate the schema in the same way: an app that works here works there,"
                                " and the schema is wrong."),
     "header": Weight("low", "A header without an effect on clients."),
@@ -189,7 +189,7 @@ def collect_headers(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, 
 
 
 def _media_type(text: str) -> str:
-    """Normalise the spelling of a media type. JSON is UTF-8, whatever its charset says."""
+    """Normalise the spelling of a media type. JSON is always UTF-8, so its charset is ignored."""
     kind, parameters = split_parameters(text.lower())
     if is_json(kind):
         parameters.pop("charset", None)

@@ -17,7 +17,7 @@ _DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
 _QUERY_NAME = re.compile(r"(?:.*[_-])?id|.*I[dD]")
 _SESSION = re.compile(r"^/s/[A-Za-z0-9._-]{1,64}(?=/)")
 _UNMISTAKABLE = 6
-"""The length from which a text cannot be an id by accident, anywhere in a request."""
+"""Strings of this length are ids, not coincidences, anywhere in a request."""
 _FREE_TEXT = frozenset("authorization digest signature".split())
 _MOST = 100_000
 _MOST_ADDRESSES = 20
@@ -65,7 +65,7 @@ class Counterparts:
         self._to_left[right] = left
 
     def learn_created(self, left: Any, right: Any) -> None:
-        """Learn the ids of what each side has just created, from their answers.
+        """Learn the ids of the things that each side has just created, from their answers.
 
         A bank creates a new id each time; the sandbox may return an existing thing.
         """
@@ -97,7 +97,7 @@ class Counterparts:
         return identifier in self._to_right or identifier in self._to_left
 
     def _is_identifier(self, name: str, bank: str, sandbox: str) -> bool:
-        """Return whether the member contains an id; UUIDs count wherever the name suggests it."""
+        """Return whether the member contains an id. UUIDs count if the name suggests an id."""
         is_id = _QUERY_NAME.fullmatch(name) is not None and is_uuid(bank) and is_uuid(sandbox)
         return name in self.things.identifiers or is_id
 
@@ -225,7 +225,7 @@ def _rewrite(request: Request, names: Mapping[str, str], identifiers: Collection
 
 
 def _encode(text: str, put: Callable[[str], str]) -> str:
-    """Return a percent-encoded text with ids replaced; unchanged if nothing is replaced."""
+    """Replace the ids in a percent-encoded string."""
     plain = unquote(text)
     changed = put(plain)
     return text if changed == plain else quote(changed, safe="")

@@ -50,7 +50,7 @@ async def _read_whole(response: Response) -> Response:
 def take(request: Request, response: Response, url: str, milliseconds: float) -> LoadedAnswer:
     """Decode and parse an answer. Raises ValueError if its body cannot be decoded."""
     if (body := decode(Headers(response.headers), response.body)) is None:
-        raise ValueError("its Content-Encoding cannot be undone, or its body is too large")
+        raise ValueError("its body cannot be decoded or is too large")
     if body is not response.body:
         response = replace(response, body=body)
     exchange = Exchange.of(request, response, url, Clock().now(), milliseconds)
@@ -60,5 +60,5 @@ def take(request: Request, response: Response, url: str, milliseconds: float) ->
 def load_recorded(exchange: Exchange) -> LoadedAnswer:
     """Load a recorded answer. Raises ValueError or InvalidResponse if it is incomplete or invalid."""
     if exchange.cut:
-        raise ValueError("the recording holds only a part of the bank's answer")
+        raise ValueError("the recording contains only a part of the bank's answer")
     return LoadedAnswer(exchange, exchange.response, content.read(exchange.answer_body))

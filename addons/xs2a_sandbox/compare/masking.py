@@ -102,7 +102,7 @@ def read(files: Sequence[Path]) -> list[IgnoreRule]:
 
 def _find_broad(document: yaml_reader.Document) -> list[Problem]:
     return [
-        document.problem(("rules", number, "path"), "wrong-value", "* stands for one whole step, and for nothing else")
+        document.problem(("rules", number, "path"), "wrong-value", "* can replace only a whole step")
         for number, spec in enumerate(document.value.get("rules") or ())
         if any(ANY in step and step != ANY for step in spec.get("path", "").split("/"))
     ]
@@ -147,9 +147,8 @@ _MASKS: dict[Kind, tuple[frozenset[Kind], str]] = {
     "header-missing": (_HEADERS, "the bank sends this header in some reads only"),
     "header-extra": (_HEADERS, "the bank sends this header in some reads only"),
 }
-"""The kinds of differences that a kind between two answers of the bank hides at the same place, and the reason.
-
-Nothing is hidden beyond that place.
+"""For a kind of difference between two answers of the bank, the kinds that are hidden at the same place, and the
+reason.
 """
 
 _Place = str | Pointer | tuple[Pointer, str | None, str]
@@ -173,7 +172,7 @@ class Noise:
                     self._habits.setdefault(_place(change), []).append(change.kind)
 
     def reason(self, difference: Difference, twin: Callable[[str], str] = str) -> str | None:
-        """Return the reason why the difference is noise, or None. `twin` returns the sandbox's id for the bank's."""
+        """Return the reason why the difference is noise, or None. `twin` maps a bank id to the sandbox id."""
         kinds = list(self._habits.get(_place(difference), ()))
         if difference.kind in _ELEMENTS:
             for place, others in self._habits.items():

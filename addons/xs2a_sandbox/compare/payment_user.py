@@ -43,15 +43,21 @@ class PaymentUser:
             return None
         thing, id = subject
         if not self.seconds:
-            return f"in the recording the payment user had decided about the {thing} by now, and is not waited for"
+            return (
+                f"in the recording the payment user had decided about the {thing} at this point; this comparison "
+                "does not wait for the decision"
+            )
         if (status := _ask_for_state(made, thing, id, index)) is None:
-            return f"the interface has no status of a {thing} by which to wait for the payment user"
+            return (
+                f"the interface cannot report the status of a {thing}, so this comparison cannot wait for the "
+                "payment user"
+            )
         last = reported_state(asked, answer)
         before = last.state if last and last.thing == thing else await _state(bank, status, index, thing)
         if before and is_decided(things, thing, before):
             return None
         limit = f"within {self.seconds:g} s (--sca-timeout)"
-        self.tell(f"the payment user decides about the {thing} at the bank, {limit}: {link}")
+        self.tell(f"the payment user must decide about the {thing} at the bank, {limit}: {link}")
         end = monotonic() + self.seconds
         try:
             while (left := end - monotonic()) > 0:
@@ -67,7 +73,7 @@ class PaymentUser:
 
 
 def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
-    """Return the positions of exchanges after which the payment user acted, each with that of the link.
+    """Return the positions of exchanges after which the payment user acted, each with the position of the link.
 
     Of several links for the same thing the last one counts. Things that were decided from the start had no visit.
     """

@@ -87,7 +87,7 @@ class Drift:
         return marked
 
     def schema(self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer) -> Schema | None:
-        """Return the schema of the bank's answer; of several, the one that the sandbox's answer has."""
+        """Return the schema of the bank's answer. If there are several, prefer the schema of the sandbox's answer."""
         if bank.content.kind != "json":
             return None
         schemas = self._schemas_of(operation, bank.response.status)

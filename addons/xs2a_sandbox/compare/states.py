@@ -40,12 +40,12 @@ class Asked:
 
     @property
     def verb(self) -> str | None:
-        """What the request does to its subject, or None if unknown."""
+        """The effect of the request on its subject, or None if unknown."""
         operation = self.lookup.operation
         return operation.does.verb if operation and operation.does else None
 
     def id(self, naming: Naming, answer: Any = None) -> str | None:
-        """Return the id of a thing that is the subject or, according to the answer, was created."""
+        """Return the id of a thing of this kind: the one in the request, or otherwise the one that was created."""
         ids = self.things.ids_about(self.lookup, self.sent, naming.name)
         return next(ids, None) or naming.id_in(answer)
 
@@ -90,7 +90,7 @@ class Move:
     def __str__(self) -> str:
         if self.done:
             return f"{self.thing} {self.before} → {self.to}"
-        return f"{self.thing} {self.before} → {self.to}, which the sandbox's states do not allow"
+        return f"{self.thing} {self.before} → {self.to}, which is not allowed by the sandbox's states"
 
 
 Follow = Callable[[Request, ReportedState], Awaitable[Move | None]]
@@ -102,7 +102,7 @@ Returns None if there is nothing to change.
 
 @dataclass(frozen=True, slots=True)
 class SandboxSide:
-    """The sandbox next to a bank: how to ask it, and how to let it follow the bank's states."""
+    """The sandbox next to a bank: sends requests to it, and makes it follow the bank's states."""
 
     ask: Ask
     follow: Follow

@@ -68,7 +68,7 @@ def page_visits(steps: Sequence[Step], index: Index) -> list[Step]:
 
 
 def about_spared_writes(steps: Sequence[Step], index: Index) -> list[Step]:
-    """Return the reads of what a recorded write has created: if the write is not sent, only the bank still has it."""
+    """Return the reads of resources that a recorded write created: if the write is not sent, only the bank has them."""
     made: set[str] = set()
     orphans = []
     for step in steps:

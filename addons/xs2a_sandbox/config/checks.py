@@ -15,7 +15,7 @@ CHECK_NAMES = (
 """The checks of the sandbox itself. Plugins can add more."""
 
 _MAY_BE_MISSING = frozenset({"certificate", "signature"})
-"""Checks of what some banks do not require. If they are named, they also reject requests without it."""
+"""Checks of things that some banks do not require. If such a check is named, it also rejects requests without them."""
 
 WARN = "warn"
 """With this word among the names of checks, all checks that are not named warn."""
@@ -38,7 +38,7 @@ class Checks:
     def clash(profile: str, names: Collection[str]) -> str | None:
         """Return the conflict between a profile and names, or None."""
         if profile == "strict" and WARN in names:
-            return "the profile strict refuses all that checks: warn would tell; leave one of them out"
+            return "the profile strict already refuses everything that checks: warn would report; remove one of them"
         return None
 
     @classmethod

@@ -19,7 +19,9 @@ VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
 """The variable for the passphrase of the vault. It is not a setting, so that it is not in any file."""
 CAMPAIGN_FAULT, CAMPAIGN_FINDINGS = f"{PREFIX}FAULT", f"{PREFIX}FINDINGS"
 CAMPAIGN_ADDRESSES = tuple(f"{PREFIX}{name}" for name in ("URL", "TLS_URL", "PROXY", "CA_FILE", "SESSION", "RUN_DIR"))
-NO_SETTINGS = frozenset({VAULT_PASSPHRASE, CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, *CAMPAIGN_ADDRESSES})
+PROGRESS = f"{PREFIX}PROGRESS"
+"""The variable for the file in which a command records its progress."""
+NO_SETTINGS = frozenset({VAULT_PASSPHRASE, PROGRESS, CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, *CAMPAIGN_ADDRESSES})
 """Variables with the prefix of settings that are not settings."""
 
 type Json = Mapping[str, Any]
@@ -31,7 +33,7 @@ class SettingKind[T]:
     """A kind of value.
 
     `read` converts what was written; it gets the folder for relative paths, and raises ValueError if the value is not
-    as `expected`. `schema` is for files and editors; it has a name of its own if `definition` is set.
+    as `expected`. `schema` is for files and editors; it has its own name if `definition` is set.
     """
 
     expected: str
@@ -53,8 +55,8 @@ class SettingKind[T]:
 class Setting:
     """One field of a class of settings, from which its flag, variable and documentation follow.
 
-    `default` is how the field's default is written, None where there is none; `unset` says in the documentation what
-    holds then. `example` is YAML. `section` is the heading of the flag in `serve --help`.
+    `default` is the default as text, or None if there is none; `unset` describes this case in the documentation.
+    `example` is YAML. `section` is the heading of the flag in `serve --help`.
     """
 
     name: str
@@ -144,6 +146,7 @@ FILES = several("files that exist", readers.existing_files, "FILE")
 FOLDER = SettingKind("a folder", readers.possible_directory, "DIR")
 CASSETTES = several("folders that exist, or bundled ones such as scenarios/outage", readers.directories, "DIR")
 QUIRKS = several("names of quirks", readers.quirk_files, "NAME")
+KNOWN_BANK = SettingKind("the name of a bank in the atlas", readers.known_bank, "NAME")
 DIALECT = text("the name of a folder of cassettes", r"[A-Za-z0-9][A-Za-z0-9._-]*", "NAME")
 HOSTS = several("host names", readers.hosts, "HOST")
 NAMED_HOSTS = several("host names, some with a port", readers.host_names, "HOST")
@@ -200,6 +203,7 @@ COUNT = SettingKind(
     "N",
     {"type": "integer", "minimum": 1, "maximum": 100_000},
 )
+COMMAND = SettingKind("a command such as pytest tests/bank", readers.command, "COMMAND")
 WORKERS = SettingKind("a number from 1 to 64", readers.workers, "N", {"type": "integer", "minimum": 1, "maximum": 64})
 NOISE_READS = SettingKind("a number from 0 to 10, or off", readers.noise_reads, "N|off", {"enum": [*range(11), "off"]})
 BANK_URL = url("https://api.bank.example/psd2")

@@ -6,7 +6,7 @@ from itertools import chain
 from xs2a_sandbox.config.readers import LONGEST
 from xs2a_sandbox.http import Request
 
-JOURNALED = 200
+JOURNALED = 2000
 """The default number of exchanges in the journal."""
 CONNECTIONS = 1000
 """The default number of connections at a time."""
@@ -14,7 +14,7 @@ CONNECTIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How many of something a connection may do at once, and how many more with each second."""
+    """A rate limit for a connection: the allowance at once, and its increase per second."""
 
     most: int
     per_second: float
@@ -34,7 +34,7 @@ class Limits:
     """The most bytes of a body. A door reads at most one byte more, so that the engine can detect a too large one."""
 
     swallowed: int
-    """Bytes that a door reads and drops, so that a client which reads only after sending still gets its 413."""
+    """Bytes that a door reads and drops. A client that reads only after sending still gets its 413."""
 
     chunk_line: int
     """Bytes of a line between two chunks of a body, with its extensions, that are always accepted. More than three

@@ -45,7 +45,7 @@ MODES: Mapping[str, Mode] = {
 
 
 def find_mode(name: str) -> Mode:
-    """Return a mode of the sandbox or a plugin. Raises KeyError if there is none of that name."""
+    """Return a mode of the sandbox or a plugin. Raises KeyError if no mode has that name."""
     return MODES.get(name) or {mode.name: mode for mode in plugins().collect("modes")}[name]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled, quirks, scenarios
 from xs2a_sandbox.clock import TOO_FAR, read_time
 from xs2a_sandbox.config.checks import WARN, check_names
+from xs2a_sandbox.config.known_banks import known_banks
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Misspelled
 from xs2a_sandbox.http.origin import Origin, split_authority
@@ -30,7 +32,7 @@ def parse_duration(text: str) -> timedelta:
     short = _SHORT.fullmatch(text)
     if short and text != text.lower():
         # 1M could mean a month.
-        why = "the units are small letters (m is a minute), and months are refused, as they are not always as long"
+        why = "units are lower-case letters (m means minute); months are not supported, because their lengths differ"
         raise ValueError(f"{text[:40]!r} is not {EXPECTED}: {why}")
     fits = short or _ISO.fullmatch(text)
     if not fits:
@@ -39,7 +41,7 @@ def parse_duration(text: str) -> timedelta:
     try:
         span = timedelta(**parts)
     except OverflowError:
-        raise ValueError(f"{text!r} is longer than there is time") from None
+        raise ValueError(f"{text!r} is too long") from None
     return -span if fits["sign"] == "-" else span
 
 
@@ -54,10 +56,10 @@ def seconds(text: str) -> float:
     """Parse `250ms`, `1.5s` or `2m` into seconds. Raises ValueError."""
     fits = _DURATION.fullmatch(text)
     if not fits:
-        raise ValueError(f"{text!r} is no duration such as 250ms, 1.5s or 2m")
+        raise ValueError(f"{text!r} is not a duration such as 250ms, 1.5s or 2m")
     span = float(fits[1]) * _UNITS[fits[2]]
     if span > LONGEST:
-        raise ValueError(f"{text} is too long: {LONGEST:g}s is the longest")
+        raise ValueError(f"{text} is too long: the maximum is {LONGEST:g}s")
     return span
 
 
@@ -138,6 +140,12 @@ def quirk_files(written: Any, directory: Path) -> tuple[Path, ...]:
         if name not in files:
             raise _misspelled(name, names, files)
     return tuple(files[name] for name in dict.fromkeys(names))
+
+
+def known_bank(written: Any, directory: Path) -> str:
+    if written not in known_banks():
+        raise _misspelled(str(written), [str(written)], known_banks())
+    return str(written)
 
 
 def possible_directory(written: Any, directory: Path) -> Path:
@@ -247,6 +255,17 @@ def workers(written: Any, directory: Path) -> int:
     return int(written)
 
 
+def command(written: Any, directory: Path) -> tuple[str, ...]:
+    """Read the words of a command, with quotes as in a shell."""
+    try:
+        words = tuple(shlex.split(str(written)))
+    except ValueError as error:
+        raise Misspelled(f": {str(error).lower()}") from None
+    if not words or "\0" in str(written):
+        raise ValueError
+    return words
+
+
 def noise_reads(written: Any, directory: Path) -> int:
     if written == "off":
         return 0
@@ -267,7 +286,7 @@ def reports(written: Any, directory: Path) -> tuple[Path, ...]:
 
 
 def _split_list(written: Any, separator: str) -> Sequence[str]:
-    """Return the texts of a list, which environment and flags write as a single text."""
+    """Split a list that the environment and flags give as one string."""
     texts: Sequence[str] = written.split(separator) if isinstance(written, str) else written
     return texts
 
@@ -278,6 +297,6 @@ def _words(written: Any) -> list[str]:
 
 
 def _misspelled(name: str, names: Sequence[str], known: Iterable[str], meant: str = "") -> Misspelled:
-    which = f": there is no {name!r}" if len(names) > 1 else ""
+    which = f": unknown value {name!r}" if len(names) > 1 else ""
     close = f"; did you mean {meant}?" if meant else did_you_mean(name, known)
-    return Misspelled(which + (close or f"; there are {', '.join(sorted(known))}"))
+    return Misspelled(which + (close or f"; the values are {', '.join(sorted(known))}"))

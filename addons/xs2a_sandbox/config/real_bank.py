@@ -26,7 +26,7 @@ def _modes(written: Mapping[str, Any], directory: Path) -> tuple[tuple[str, str]
 
 
 _MODES = SettingKind(
-    f"a mapping from the beginning of a path to one of {', '.join(MODES)}",
+    f"a mapping from the start of a path to one of {', '.join(MODES)}",
     _modes,
     schema={"type": "object", "additionalProperties": _MODE.reference},
 )
@@ -69,8 +69,8 @@ _HOSTS: SettingKind[tuple[BankHost, ...]] = SettingKind(
                 {
                     "type": "object",
                     "properties": {
-                        "host": {"description": "The name, maybe with a port.", "type": "string"},
-                        "url": {"description": "Where it is asked.", **kinds.BANK_URL.schema},
+                        "host": {"description": "The host name, optionally with a port.", "type": "string"},
+                        "url": {"description": "The URL to which its requests go.", **kinds.BANK_URL.schema},
                     },
                     "required": ["host", "url"],
                     "additionalProperties": False,
@@ -106,43 +106,53 @@ class RealBank:
     of paths with these beginnings, longest first; a `mode` or `dialect` of None is that of the settings.
     """
 
-    url: str | None = setting(kinds.BANK_URL, None, "What its paths begin with: https://api.bank.example/psd2.")
+    url: str | None = setting(kinds.BANK_URL, None, "Base URL of the bank: https://api.bank.example/psd2.")
     hosts: tuple[BankHost, ...] = setting(
-        _HOSTS, (), "The host names that requests for it name; {host, url} for one that is asked somewhere else."
+        _HOSTS,
+        (),
+        "Host names in requests for the bank; use {host, url} for a host whose requests go to a different URL.",
     )
-    mode: str | None = setting(_MODE, None, "The mode of its requests; that of the settings when left out.")
+    mode: str | None = setting(_MODE, None, "The mode of its requests; by default the mode of the settings.")
     modes: tuple[tuple[str, str], ...] = setting(
-        _MODES, (), "Modes by the beginning of the path, such as /v1/payments; the longest that fits counts."
+        _MODES, (), "Modes by the start of the path, such as /v1/payments; the longest match wins."
     )
-    dialect: str | None = setting(kinds.DIALECT, None, "Its folder of cassettes; that of the settings when left out.")
+    dialect: str | None = setting(
+        kinds.DIALECT, None, "The dialect of the bank; by default the dialect of the settings."
+    )
     cassettes: tuple[Path, ...] = setting(
-        kinds.CASSETTES, (), "More folders of cassettes, laid over those of the settings."
+        kinds.CASSETTES, (), "More folders of cassettes, which override those of the settings."
     )
     quirk: tuple[Path, ...] = setting(
-        kinds.QUIRKS, (), "What it does otherwise, by name, beside the quirks of the settings."
+        kinds.QUIRKS, (), "The bank's quirks, by name, in addition to the quirks of the settings."
     )
-    profile: Profile | None = setting(kinds.PROFILE, None, "How much it refuses; as in the settings when left out.")
+    profile: Profile | None = setting(
+        kinds.PROFILE, None, "Its profile, documented or strict; by default the profile of the settings."
+    )
     checks: tuple[str, ...] | None = setting(
-        kinds.CHECKS, None, "What it refuses beyond the documented interface; as in the settings when left out."
+        kinds.CHECKS, None, "Its checks beyond the documented interface; by default the checks of the settings."
     )
     client_cert: Path | None = setting(
-        kinds.FILE, None, "The client certificate (QWAC) shown to it: a PEM file, or PKCS#12 with its key."
+        kinds.FILE, None, "The client certificate (QWAC) for the bank: a PEM file, or PKCS#12 with its key."
     )
-    client_key: Path | None = setting(kinds.FILE, None, "The certificate's key, where it is in a file of its own.")
+    client_key: Path | None = setting(kinds.FILE, None, "The certificate's key, if it is in a separate file.")
     client_key_password: str | None = setting(
         kinds.text("text", r"(?s).+"), None, "The password of the key, or of the PKCS#12 file.", is_secret=True
     )
     ca: Path | None = setting(kinds.FILE, None, "The CA to trust instead of the usual ones, a PEM file.")
     tls_minimum: Literal["1.2", "1.3"] = setting(_TLS, "1.2", "The oldest version of TLS to accept: 1.2 or 1.3.")
-    tls_strict: bool = setting(kinds.SWITCH, True, "false: take certificates that break RFC 5280, as some test CAs do.")
-    private: bool = setting(kinds.SWITCH, False, "true: its name may lead to a private address.")
-    keep_host: bool = setting(kinds.SWITCH, False, "true: send the Host header as the app sent it, whatever it names.")
-    rewrite_links: bool = setting(
-        kinds.SWITCH, True, "false: leave its absolute links as they are, so that they lead out of the sandbox."
+    tls_strict: bool = setting(
+        kinds.SWITCH, True, "false: accept certificates that violate RFC 5280, like those of some test CAs."
     )
-    connect_timeout: float = setting(kinds.DURATION, 10.0, "How long a connection may take.", written="10s")
-    read_timeout: float = setting(kinds.DURATION, 30.0, "How long it may be silent.", written="30s")
-    total_timeout: float = setting(kinds.DURATION, 60.0, "How long an answer may take in all.", written="60s")
+    private: bool = setting(kinds.SWITCH, False, "true: its host name may resolve to a private address.")
+    keep_host: bool = setting(kinds.SWITCH, False, "true: send the app's Host header unchanged.")
+    rewrite_links: bool = setting(
+        kinds.SWITCH,
+        True,
+        "false: do not rewrite its absolute links, so that they point to the bank instead of the sandbox.",
+    )
+    connect_timeout: float = setting(kinds.DURATION, 10.0, "Maximum time to connect.", written="10s")
+    read_timeout: float = setting(kinds.DURATION, 30.0, "Maximum time without data from the bank.", written="30s")
+    total_timeout: float = setting(kinds.DURATION, 60.0, "Maximum time for a complete answer.", written="60s")
 
     @property
     def judged_by(self) -> Checks:
@@ -171,9 +181,9 @@ class RealBank:
         return self
 
     def is_named_by(self, request: Request) -> bool:
-        """Return whether everything in a request means this bank: its own scheme, host and port, or one of `hosts`.
+        """Return whether all hosts in the request belong to this bank: the host and port of its URL, or `hosts`.
 
-        Hosts with a URL of their own count only after `at`.
+        A host with its own URL matches only on the bank that `at` returns.
         """
         return all(self._is_at(origin) for origin in destinations(request))
 
@@ -186,13 +196,13 @@ class RealBank:
         """Return the destination of a request; `typed` is its path and query without a session's prefix.
 
         If the request names the bank's own host, its path is used as it is. Otherwise it names the sandbox, or an
-        alias: the path of the bank's URL is put before `typed`, unless that begins with it.
+        alias: the path of the bank's URL is prepended to `typed`, unless `typed` starts with it.
         """
         if self.url is None:
             raise ValueError("a bank without a URL is only simulated")
         path = urlsplit(self.url).path
         names_it = destinations(request) == {self.origin}
-        # Session prefixes exist only at base URLs; at the proxy the whole path is the bank's.
+        # Session prefixes exist only at base URLs; at the proxy the whole path belongs to the bank.
         sent = request.target if names_it and request.door == "proxy" and request.target[:1] == "/" else typed
         destination = self.below(sent)
         if names_it and destination.sent != sent:
@@ -202,7 +212,7 @@ class RealBank:
     def below(self, typed: str) -> BankDestination:
         """Return the destination of a path and query without a host.
 
-        It is below the URL's path, unless they begin with it.
+        It is below the URL's path, unless they start with it.
         """
         if self.url is None:
             raise ValueError("a bank without a URL is only simulated")
@@ -252,12 +262,12 @@ def _read_one(entry: Mapping[str, Any], place: str, directory: Path) -> RealBank
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{place}.{name} must be {kind.expected}{readers.hint(error)}") from None
     if ("client_key" in values or "client_key_password" in values) and "client_cert" not in values:
-        raise ValueError(f"{place}: client_key goes with a client_cert")
+        raise ValueError(f"{place}: client_key needs a client_cert")
     return RealBank(**values)
 
 
 BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": {"$ref": "#/$defs/bank"}})
-"""Its ValueError says what is wrong in which entry."""
+"""Raises ValueError with the entry and its mistake."""
 
 
 def unknown_host(request: Request, *banks: RealBank) -> BankError:
@@ -265,5 +275,7 @@ def unknown_host(request: Request, *banks: RealBank) -> BankError:
     place = " and ".join(sorted({str(origin) if origin else request.host for origin in destinations(request)}))
     names = ", ".join(sorted({str(entry) for bank in banks for entry in (*bank.host_names, bank.origin) if entry}))
     only = f", only {names} is" if names else ""
-    text = f"{place} is not the bank{only}: if it is, name it in banks[].hosts of xs2a-sandbox.yaml"
-    return BankError("path-unknown", id=request.host, hint=f"{text}; --forward-host {request.host} passes it on")
+    text = f"{place} is not a host of the bank{only}; if it should be, add it to banks[].hosts in xs2a-sandbox.yaml"
+    return BankError(
+        "path-unknown", id=request.host, hint=f"{text}, or forward its requests with --forward-host {request.host}"
+    )

@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.config.kinds import NO_SETTINGS, PREFIX, Setting
+from xs2a_sandbox.config.known_banks import known_banks
 from xs2a_sandbox.config.modes import find_mode
-from xs2a_sandbox.config.readers import hint
+from xs2a_sandbox.config.readers import hint, quirk_files
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS, Settings
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.json_schema import bundled_schema
@@ -53,10 +54,20 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
             instead = f", not {_as_written(written)}" if is_public else ""
             mistakes.append(f"{origin}: must be {setting.kind.expected}{instead}{hint(error)}")
     if not mistakes:
+        _imitate(values, directory)
         mistakes.extend(_clashes(values))
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     return Settings(**values)
+
+
+def _imitate(values: dict[str, Any], directory: Path) -> None:
+    """Add the dialect and the quirks of the bank in `like`. A dialect that is set stays; further quirks come last."""
+    if name := values.get("like"):
+        bank = known_banks()[name]
+        values.setdefault("dialect", bank.dialect)
+        own = quirk_files(bank.quirks, directory)
+        values["quirk"] = tuple(dict.fromkeys((*own, *values.get("quirk", ()))))
 
 
 def _as_written(written: Any) -> str:
@@ -67,7 +78,7 @@ def _as_written(written: Any) -> str:
 def _from_file(file: Path) -> dict[str, Any]:
     other = file.with_suffix(".yml")
     if other.exists():
-        raise ConfigError(f"{other} is not read, because settings are in {file.name}: rename it or remove it")
+        raise ConfigError(f"{other} is ignored, because settings are read from {file.name}: rename or remove it")
     try:
         content = own_file.read(file, limit=LARGEST)
     except FileNotFoundError:
@@ -79,7 +90,7 @@ def _from_file(file: Path) -> dict[str, Any]:
         return {} if document.value is None else _values(document)
     except Unreadable as unreadable:
         secret = _SECRET.search(content.decode(errors="replace")) is not None
-        # A misspelled key may be that of the password.
+        # A misspelled key may be the key of the password.
         problems = [_hide_secret(p) if secret or p.code == "unknown-key" else p for p in unreadable.problems]
         raise Unreadable(problems) from None
 
@@ -105,7 +116,7 @@ def _values(document: Document) -> dict[str, Any]:
 
 
 def _wording(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> str:
-    """Return the text of a complaint. That a number is not text is only said if quotes would correct it."""
+    """Return the text of a complaint. A number is reported as the wrong type only if quotes would correct it."""
     setting = BY_NAME.get(str(complaint.pointer[0])) if len(complaint.pointer) == 1 else None
     if setting and complaint.code == "wrong-type" and isinstance(settings[setting.name], int | Decimal):
         try:
@@ -119,7 +130,9 @@ def _hide_secret(problem: Problem) -> Problem:
     """Return the problem without quotes from the file, because logs must not contain its passwords."""
     names_a_key = problem.code in ("unknown-key", "duplicate-key")
     if _SECRET.search(problem.source) and not names_a_key:
-        problem = replace(problem, text="this value, which may be secret, cannot be used; write it as text in quotes")
+        problem = replace(
+            problem, text="the value is invalid (it may be secret, so it is not shown); write it as text in quotes"
+        )
     return replace(problem, source="")
 
 
@@ -146,7 +159,7 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
     for name in ("proxy_port", "port", "tls_port"):
         port = values.get(name, Settings.__dataclass_fields__[name].default)
         if port and port in taken:
-            yield f"{taken[port]} and {name} are both {port}: each needs a port of its own (0 picks a free one)"
+            yield f"{taken[port]} and {name} are both {port}: choose different ports (0 picks a free one)"
         elif port:
             taken[port] = name
     if values.get("seed") is not None and values.get("frozen_at") is None:
@@ -181,8 +194,8 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
         if bank.url is None and any(mode and find_mode(mode).asks_bank for mode in bank.all_modes):
             if bank is default and any(bank.can_be_asked for bank in with_hosts):
                 continue
-            where = f"the bank of {', '.join(bank.host_names)}" if bank.hosts else f"mode {bank.mode}"
-            yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
+            where = f"the bank with the hosts {', '.join(bank.host_names)}" if bank.hosts else f"mode {bank.mode}"
+            yield f"{where} needs the bank's URL: set --bank URL, or url under banks in {FILE}"
         for host in map(host_of, bank.host_names):
             if host in hosts:
                 yield f"{FILE}: two banks have the host {host}; give each host to one bank"
@@ -195,4 +208,6 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
         ):
             yield f"forward_host: {host} is the host of a bank; forwarded requests are neither simulated nor recorded"
     if sum(not bank.hosts for bank in settings.banks) > 1:
-        yield f"only one bank in {FILE} can have no hosts: it gets all other requests"
+        yield (
+            f"only one bank in {FILE} can be without hosts, because it gets all other requests: add hosts to the others"
+        )

@@ -1,6 +1,6 @@
 """The only declaration of each setting.
 
-`make settings` generates from it `schemas/config.schema.json` and the table in `docs/command-line.md`.
+`make generate` generates from it `schemas/config.schema.json` and the table in `docs/command-line.md`.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class Settings:
     host: str = setting(
         text("an address or a host name", r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+", "HOST"),
         "127.0.0.1",
-        "Address to listen on. Everybody who reaches it can use the sandbox.",
+        "Address to listen on. Anyone who can reach it can use the sandbox.",
         section=_ADDRESSES,
     )
     proxy_port: int = setting(
@@ -76,7 +76,7 @@ class Settings:
     connections: int = setting(
         kinds.COUNT,
         CONNECTIONS,
-        "Most connections open at the same time, on all ports together, for each worker.",
+        "Maximum number of open connections for each worker, over all ports.",
         section=_ADDRESSES,
     )
     dialect: str = setting(
@@ -88,19 +88,26 @@ class Settings:
     cassettes: tuple[Path, ...] = setting(
         kinds.CASSETTES,
         (),
-        "Another folder of cassettes, or scenarios/NAME; later ones win. May be repeated.",
+        "Another folder of cassettes, or scenarios/NAME; later ones override earlier ones. May be repeated.",
         section=_BANK,
     )
     quirk: tuple[Path, ...] = setting(
         kinds.QUIRKS,
         (),
-        "An undocumented habit of banks to imitate, such as pending-ids-change. May be repeated.",
+        "An undocumented bank behaviour to imitate, such as pending-ids-change. May be repeated.",
+        section=_BANK,
+    )
+    like: str | None = setting(
+        kinds.KNOWN_BANK,
+        None,
+        "A real bank to imitate, such as n26: its dialect, and the quirks that were seen there.",
+        example="n26",
         section=_BANK,
     )
     testdata: Path | None = setting(
         kinds.FILE,
         None,
-        "A YAML file laid over the bundled customers, accounts, consents and payments.",
+        "A YAML file that overrides or extends the bundled customers, accounts, consents and payments.",
         example="my-testdata.yaml",
         section=_BANK,
     )
@@ -116,14 +123,14 @@ class Settings:
     session_ttl: timedelta | None = setting(
         kinds.AGE,
         None,
-        "With state in Redis, delete a session that was not used for this long.",
+        "With state in Redis, delete a session that has not been used for this long.",
         written="off",
         section=_STATE_AND_TIME,
     )
     reset: bool = setting(
         kinds.SWITCH,
         False,
-        "Delete the state of earlier runs at the start.",
+        "Delete the state of earlier runs at startup.",
         section=_STATE_AND_TIME,
     )
     frozen_at: datetime | None = setting(
@@ -134,9 +141,9 @@ class Settings:
         section=_STATE_AND_TIME,
     )
     seed: str | None = setting(
-        text("a text of 1 to 200 characters", r".{1,200}", "TEXT"),
+        text("a string of 1 to 200 characters", r".{1,200}", "TEXT"),
         None,
-        "With frozen_at, create the same ids in every session and every run.",
+        "With --frozen-at, create the same ids in every session and every run.",
         example="spring",
         section=_STATE_AND_TIME,
     )
@@ -150,7 +157,7 @@ class Settings:
     public_url: str | None = setting(
         url("https://sandbox.example.org"),
         None,
-        "The sandbox's address for a payment user's browser; scaRedirect links begin with it.",
+        "The sandbox's address for a payment user's browser; scaRedirect links start with it.",
         example="http://localhost:8081",
         unset="the base URL",
         section=_ADDRESSES,
@@ -158,7 +165,7 @@ class Settings:
     proxy_auth: str | None = setting(
         text("USER:PASS", r"[^:\x00-\x20\x7f]+:[^\x00-\x1f\x7f]+", "USER:PASS"),
         None,
-        "Name and password that the proxy asks for.",
+        "Name and password that the proxy requires.",
         example='"user:password"',
         is_secret=True,
         section=_ADDRESSES,
@@ -166,32 +173,39 @@ class Settings:
     debug_headers: bool = setting(
         kinds.SWITCH,
         True,
-        "Add the headers X-Sandbox-Source and X-Sandbox-Rule to responses, and the nearest rules to a 404.",
+        "Add the headers X-Sandbox-Source and X-Sandbox-Rule to responses, and list the nearest rules in a 404.",
         section=_TESTING,
     )
     prefer: bool = setting(
         kinds.SWITCH,
         True,
-        "Let requests ask for faults in the header X-Sandbox-Prefer.",
+        "Allow requests to choose faults with the header X-Sandbox-Prefer.",
         section=_TESTING,
     )
     journal: int = setting(
         kinds.COUNT,
         JOURNALED,
-        "How many of the last exchanges the journal keeps, with 25 KiB for each.",
+        "Number of exchanges that the journal keeps (25 KiB each).",
+        section=_TESTING,
+    )
+    app_command: tuple[str, ...] = setting(
+        kinds.COMMAND,
+        (),
+        "Command that runs your app's tests, for the campaigns that the console and agents start.",
+        example="pytest tests/bank",
         section=_TESTING,
     )
     log_format: Literal["text", "json"] = setting(
         choice("text", "json"),
         "text",
-        "Form of the log.",
+        "Format of the log.",
         section=_TESTING,
     )
     mode: str = setting(
         kinds.MODE,
         "simulate",
-        "Which requests go to the real bank. simulate: none; spy: those that nothing here answers; record: all; "
-        "compare: all, and the responses are compared.",
+        "Which requests go to the real bank. simulate: none; spy: those that no rule or operation matches; "
+        "record: all; compare: all, and the responses are compared.",
         section=_REAL_BANK,
     )
     bank: str | None = setting(
@@ -204,7 +218,8 @@ class Settings:
     forward_host: tuple[str, ...] = setting(
         kinds.HOSTS,
         (),
-        "A host of the app's other traffic, such as a token server: the proxy passes it on. May be repeated.",
+        "Another host that your app needs, such as a token server; the proxy passes its requests through. "
+        "May be repeated.",
         section=_REAL_BANK,
     )
     allow_origin: tuple[Origin, ...] = setting(
@@ -224,7 +239,7 @@ class Settings:
     answer_from: Literal["sandbox", "bank"] = setting(
         choice("sandbox", "bank"),
         "sandbox",
-        "In mode compare, whose response the app gets.",
+        "In mode compare, return the response of the sandbox or of the bank to the app.",
         section=_COMPARING,
     )
     allow_writes: bool = setting(
@@ -236,7 +251,7 @@ class Settings:
     noise_reads: int = setting(
         kinds.NOISE_READS,
         1,
-        "In mode compare, how often to repeat each read at the bank, to find values that change by themselves.",
+        "In mode compare, repeat each read at the bank this many times, to find values that change by themselves.",
         section=_COMPARING,
     )
     ignore: tuple[Path, ...] = setting(
@@ -260,28 +275,28 @@ class Settings:
     hosts: tuple[str, ...] = setting(
         kinds.NAMED_HOSTS,
         (),
-        "The host names of the bank at the proxy; every host when empty.",
+        "The host names of the bank at the proxy; any host if empty.",
         unset="all",
         in_file_only=True,
     )
     base_path: str = setting(
-        text("a path such as /xs2a, without a slash at its end", r"(/[A-Za-z0-9._~%-]+)*"),
+        text("a path such as /xs2a, without a trailing slash", r"(/[A-Za-z0-9._~%-]+)*"),
         "",
-        "The only path before /v1 that is the bank's; any path when empty.",
+        "The only path that may precede /v1 in the bank's URLs; any path if empty.",
         unset="any",
         in_file_only=True,
     )
     profile: Profile = setting(
         kinds.PROFILE,
         "documented",
-        "documented: refuse what the documented interface refuses; strict: also what any of the checks refuses.",
+        "documented: refuse the requests that the documented interface refuses; strict: apply all checks as well.",
         section=_BANK,
     )
     checks: tuple[str, ...] = setting(
         kinds.CHECKS,
         (),
-        f"A check that refuses more than the documented interface does: {', '.join(CHECK_NAMES)}. "
-        "warn: the other checks only report in a header. May be repeated.",
+        f"A check beyond the documented interface: {', '.join(CHECK_NAMES)}. "
+        "warn: the other checks refuse no requests, but report in a header. May be repeated.",
         unset="none",
         section=_BANK,
     )
@@ -295,13 +310,12 @@ class Settings:
     client_cert_from: tuple[Network, ...] = setting(
         kinds.NETWORKS,
         (),
-        "Address of a proxy that may send this header; other clients' headers of this name are removed. "
-        "May be repeated.",
+        "Address of a proxy that may send this header; the header is removed from all other requests. May be repeated.",
         example="[127.0.0.1]",
         section=_CLIENT_CERTIFICATES,
     )
     static_data: bool = setting(
-        kinds.SWITCH, False, "Keep accounts as the test data has them, whatever payments do.", in_file_only=True
+        kinds.SWITCH, False, "Do not change accounts when payments are executed.", in_file_only=True
     )
     banks: tuple[RealBank, ...] = setting(
         BANKS,
@@ -315,23 +329,23 @@ class Settings:
     redaction: Path | None = setting(
         kinds.FILE,
         None,
-        "A YAML file with your own rules of what recordings keep, replace and drop.",
+        "A YAML file with your own redaction rules for recordings.",
         example="my-redaction.yaml",
         in_file_only=True,
     )
     max_age: timedelta | None = setting(
-        kinds.AGE, None, "How old a recording that answers may be.", written="off", in_file_only=True
+        kinds.AGE, None, "Maximum age of a recording that is replayed.", written="off", in_file_only=True
     )
     on_expiry: Literal["warn", "fail"] = setting(
         choice("warn", "fail"),
         "warn",
-        "What happens at the start when a recording is older than max_age.",
+        "What happens at startup if a recording is older than max_age.",
         in_file_only=True,
     )
     shift_dates: bool = setting(
         kinds.SWITCH,
         False,
-        "Move the dates in recorded answers by the days since the recording.",
+        "Move the dates in recorded answers forward by the days since the recording.",
         in_file_only=True,
     )
 
@@ -339,7 +353,7 @@ class Settings:
         try:
             object.__setattr__(self, "confdir", self.confdir.expanduser())
         except RuntimeError:
-            text = "there is no home directory to keep state and certificates in; give --confdir DIR"
+            text = "cannot find a home directory for state and certificates: set --confdir DIR"
             raise ConfigError(text) from None
         if self.session_ttl and not is_in_redis(self.state):
             raise ConfigError("session_ttl is for state in Redis; in memory and in a file sessions stay until a reset")
@@ -354,7 +368,7 @@ class Settings:
         return Clock(frozen=self.frozen_at, seed=self.seed if self.frozen_at else None)
 
     def real_banks(self) -> tuple[RealBank, ...]:
-        """Return the banks with hosts of their own, followed by the one for all other requests."""
+        """Return the banks that have hosts, followed by the bank for all other requests."""
         with_hosts = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
         rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
         default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))

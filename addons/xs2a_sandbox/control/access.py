@@ -34,7 +34,9 @@ def read_token(confdir: Path) -> str | None:
 
 def _check(token: str, confdir: Path) -> str:
     if not _TOKEN.fullmatch(token):
-        raise ConfigError(f"{confdir / FILE} holds no admin token. Remove it: a new one is made at the next start")
+        raise ConfigError(
+            f"{confdir / FILE} contains no valid admin token. Remove it: the next start creates a new one"
+        )
     return token
 
 
@@ -45,7 +47,7 @@ _REALM = 'Bearer realm="xs2a-sandbox"'
 class Guard:
     """`host` is the address that the sandbox listens on, `public_url` its URL for browsers.
 
-    Without `token` nobody controls it.
+    Without `token` nobody can control the sandbox.
 
     `allowed` are the origins of the user's own web apps, whose pages may use the way to a bank.
     """
@@ -59,20 +61,26 @@ class Guard:
         """Check that the request may control the sandbox. Raises Refused."""
         self.check_site(request)
         if self.token is None:
-            raise Refused(403, "no-token", "this sandbox was started without an admin token, so nobody controls it")
+            raise Refused(
+                403, "no-token", "this sandbox was started without an admin token, so its control interface is disabled"
+            )
         scheme, _, token = (request.headers.get("Authorization") or "").partition(" ")
         if scheme.lower() != "bearer":
-            text = "send the header `Authorization: Bearer TOKEN`; the token is in the file admin-token of --confdir"
+            # The log hides a word after "Bearer" and a space, so keep the backquote.
+            text = "send the header Authorization with the scheme `Bearer` and the token in --confdir, file admin-token"
             raise Refused(401, "token-missing", text, ("WWW-Authenticate", _REALM))
         if not hmac.compare_digest(token.strip().encode(), self.token.encode()):
-            text = "the token is not this sandbox's; that is in the file admin-token of its --confdir"
+            text = "this is not the admin token of this sandbox; use the one in the file admin-token of its --confdir"
             raise Refused(401, "token-wrong", text, ("WWW-Authenticate", f'{_REALM}, error="invalid_token"'))
 
     def check_site(self, request: Request) -> None:
         """Reject requests from pages of other sites, or with a forged host. Raises Refused."""
         if request.door == "direct" and (name := self._find_foreign_name(request)) is not None:
-            # A page of another site whose name was pointed to this address sends that name.
-            text = f"{name or 'no host'} is not this sandbox: use localhost, or the host of --host or --public-url"
+            # A site can point its own host name to this address (DNS rebinding). Its pages then send that name.
+            text = (
+                f"{name or 'no host'} is not a name of this sandbox: use localhost, or the host given with "
+                "--host or --public-url"
+            )
             raise Refused(403, "host-refused", text)
         if self._is_of_another_site(request):
             raise Refused(403, "origin-refused", "web pages of other sites cannot control the sandbox")
@@ -80,10 +88,10 @@ class Guard:
     def check_way_out(self, request: Request, names: Collection[str] = ()) -> None:
         """Check that the request may go to a bank that is also known by `names`. Raises Refused."""
         if self.token and self._holds_token(request):
-            text = "this request holds the sandbox's admin token, which is nobody else's business"
+            text = "this request contains the sandbox's admin token, which must not leave the sandbox"
             raise Refused(403, "token-refused", text)
         if request.door == "direct" and request.scheme != "http":
-            text = f"its target names a place that speaks {request.scheme}, and this port does not"
+            text = f"the scheme of its target is {request.scheme}, which this port does not serve"
             raise Refused(400, "target-refused", f"{text}, so this does not go to the bank")
         # At the proxy, requests name the bank, which is checked there.
         if (
@@ -91,17 +99,25 @@ class Guard:
             and (name := self._find_foreign_name(request, names, self.allowed)) is not None
         ):
             here = Origin.of(request.scheme, name)
-            text = f"{name or 'no host'} is not this sandbox, so this does not go to the bank: use localhost"
-            more = f"the host of --host or --public-url, or name it: --allow-origin {here or 'ORIGIN'}"
-            raise Refused(403, "host-refused", f"{text}, {more}; a name of the bank belongs in banks[].hosts")
+            text = (
+                f"{name or 'no host'} is not a name of this sandbox, "
+                "so the request does not go to the bank: use localhost"
+            )
+            more = (
+                f"the host given with --host or --public-url, or allow this one with --allow-origin {here or 'ORIGIN'}"
+            )
+            raise Refused(403, "host-refused", f"{text}, {more}; add names of the bank to banks[].hosts")
         if not self._is_of_own_app(request) and self._is_of_another_site(request):
-            text = "web pages of other sites cannot use the way to the bank; if it is your own, --allow-origin ORIGIN"
+            text = (
+                "web pages of other sites cannot send requests to the bank; if the site is your own, allow it "
+                "with --allow-origin ORIGIN"
+            )
             raise Refused(403, "origin-refused", text)
 
     def _find_foreign_name(
         self, request: Request, names: Collection[str] = (), allowed: Collection[Origin] = ()
     ) -> str | None:
-        """Return a host in the target or the headers that is not ours, an empty text if a host is invalid, or None."""
+        """Return a host in the target or headers that is not ours, an empty string if a host is invalid, or None."""
         for origin in destinations(request):
             if origin is None:
                 return ""
@@ -118,7 +134,7 @@ class Guard:
             address, listens = ip_address(host), self.host
         except ValueError:
             return False
-        # If it listens on all addresses, any address may be its own; an IP address cannot be pointed elsewhere.
+        # If the sandbox listens on all addresses, any IP address may be its own. DNS cannot redirect an IP address.
         return address.is_loopback or listens in ("", "0.0.0.0", "::")
 
     def _is_of_another_site(self, request: Request) -> bool:

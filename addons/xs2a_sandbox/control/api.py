@@ -1,20 +1,22 @@
 """The control interface below `/_sandbox/`: state, clock, sessions, reset, journal, explain, the user's decision.
 
-The guard decides who may use it. Its JSON is its own, not the bank's.
+The guard decides who may use it. Its JSON does not depend on the bank.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xs2a_sandbox.bank import Banks
-from xs2a_sandbox.bank.domain.signing import FAMILIES, move, status_of
+from xs2a_sandbox.bank.domain.signing import FAMILIES, status_of
+from xs2a_sandbox.bank.following import happen
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.compare.reports.report import ComparedExchange
 from xs2a_sandbox.control import breaks, checks, clock, faults, rules, sca, shapes
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.control.journal import is_set
+from xs2a_sandbox.control.redacted_view import redact_like
 from xs2a_sandbox.control.route import ControlAnswer, ControlRequest, ControlRoute, Later, kind
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable, body_invalid
@@ -29,8 +31,13 @@ from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state import Documents, RemoteStore, Store, documents
 from xs2a_sandbox.state.attempts import commit, run_transaction
 from xs2a_sandbox.state.session import DEFAULT, is_session_name
+from xs2a_sandbox.state.store import SHARED, Transaction
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.compare.reports.report import ComparedExchange
 
 _METRICS = "metrics"
+_REDACTED = "redacted"
 _WARNINGS = 5
 """The most mistakes in a document that are reported."""
 
@@ -47,7 +54,7 @@ WARNING = "X-Sandbox-Warning"
 
 
 class ControlledSandbox(Protocol):
-    """A sandbox that is controlled. `begin_anew` is called with the session that was reset, or None for all."""
+    """The controlled sandbox. `begin_anew` is called with the session that was reset, or None for all."""
 
     @property
     def store(self) -> Store | RemoteStore: ...
@@ -57,6 +64,11 @@ class ControlledSandbox(Protocol):
 
     @property
     def banks(self) -> Banks: ...
+
+    @property
+    def may_be_personal(self) -> bool:
+        """Whether requests or answers may contain data of real people."""
+        ...
 
     @property
     def held(self) -> breaks.HeldExchanges: ...
@@ -69,9 +81,11 @@ class ControlledSandbox(Protocol):
 
     def explain(self, request: Request, documents: Documents) -> Explanation: ...
 
+    def displayed_text(self, text: str, personal: bool | None = None) -> str: ...
+
     async def answer(self, request: Request) -> Response: ...
 
-    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange: ...
+    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> "ComparedExchange": ...
 
 
 class Control:
@@ -93,10 +107,11 @@ class Control:
                 journal = await journal.read_whole(journal_view.since(request))
 
             def attempt(documents: Documents) -> tuple[ControlAnswer | Later, list[str]]:
-                call = begin(documents)
-                answer = route.work(self, ControlRequest(call, names, route, documents, journal))
+                call, shared = begin(documents), Transaction(documents, SHARED, lambda transaction: {})
+                answer = route.work(self, ControlRequest(call, names, route, documents, shared, journal))
                 if request.method not in ("GET", "HEAD"):
                     commit(call.state)
+                    commit(shared)
                 return answer, call.warnings
 
             answer, warnings = await run_transaction(self._store, attempt)
@@ -106,7 +121,7 @@ class Control:
             warned = [(WARNING, "; ".join(warnings).encode("ascii", "replace").decode())] if warnings else []
             return Response(status, NOT_KEPT) if value is None else json_answer(value, status, *warned)
         except BankError as error:
-            refused = Refused(409, error.name, f"the bank's logic refuses this: {error.name}")
+            refused = Refused(409, error.name, f"the bank does not allow this change: {error.name}")
         except StoreUnavailable as error:
             refused = Refused(503, "busy", f"the state cannot be read or written right now: {error}")
         except Refused as error:
@@ -118,7 +133,7 @@ class Control:
         """Return the metrics for Prometheus. Not a route, because it is not JSON. Raises Refused, StoreUnavailable."""
         if method not in ("GET", "HEAD"):
             allowed = "GET, HEAD"
-            raise Refused(405, "method-not-offered", f"/{ROOT}/{_METRICS} is offered for {allowed}", ("Allow", allowed))
+            raise Refused(405, "method-not-offered", f"/{ROOT}/{_METRICS} accepts only {allowed}", ("Allow", allowed))
         metrics = await self._sandbox.all_metrics()
         sessions = await run_transaction(self._store, lambda documents: sum(map(is_session_name, documents.sessions())))
         gauges = {"sessions": ("Sessions that have written something.", float(sessions))}
@@ -129,10 +144,19 @@ class Control:
 
     def collections(self, request: ControlRequest) -> ControlAnswer:
         state = request.call.state
-        return 200, {name: state.all(name) for name in state.collections() if not _own(name)}
+        return 200, self._show(request, {name: state.all(name) for name in state.collections() if not _own(name)})
 
     def collection(self, request: ControlRequest) -> ControlAnswer:
-        return 200, request.call.state.all(request.names[0])
+        return 200, self._show(request, request.call.state.all(request.names[0]))
+
+    def _show(self, request: ControlRequest, documents: dict[str, Any]) -> dict[str, Any]:
+        """Return the documents as they are, or redacted if the request asks for that. Raises Refused."""
+        if unknown := sorted(request.call.query.keys() - {_REDACTED}):
+            raise Refused(400, "query-invalid", f"the query has a member {unknown[0]!r}; allowed: {_REDACTED}")
+        if not is_set(request.call.query, _REDACTED):
+            return documents
+        shown: dict[str, Any] = redact_like({}, {}, self._sandbox.displayed_text)(documents)
+        return shown
 
     def document(self, request: ControlRequest) -> ControlAnswer:
         document = request.call.state.get(*request.names)
@@ -148,7 +172,7 @@ class Control:
         schema = documents.schema_of(collection)
         complaints = sorted(schema.complaints(document), key=str) if schema else []
         request.call.warnings.extend(
-            f"{pointer_text(complaint.pointer) or 'the document'}: {complaint.text}, says the schema {schema.name}"
+            f"{pointer_text(complaint.pointer) or 'the document'}: {complaint.text} (schema {schema.name})"
             for complaint in complaints[:_WARNINGS]
             if schema
         )
@@ -160,15 +184,15 @@ class Control:
         event = request.read().get("event")
         family = next((candidate for candidate in FAMILIES.values() if candidate.collection == collection), None)
         if family is None:
-            raise Refused(404, "events-unknown", "events happen to consents, mandates, payments and baskets")
+            raise Refused(404, "events-unknown", "only consents, mandates, payments and baskets have events")
         document = request.call.state.get(collection, id)
         if document is None:
             raise _no_document(request)
         status = status_of(document)
         events = [t.event for t in family.machine.transitions if status in t.states]
-        if event not in events or not move(request.call, family, id, event):
+        if event not in events or not happen(request.call, family, id, event):
             possible = ", ".join(events) or "nothing any more"
-            raise Refused(409, "event-impossible", f"{id} is {status}; what can happen to it: {possible}")
+            raise Refused(409, "event-impossible", f"{id} is {status}; possible events: {possible}")
         return 200, request.call.state.get(collection, id)
 
     def delete_document(self, request: ControlRequest) -> ControlAnswer:
@@ -212,10 +236,10 @@ class Control:
     def _count_kept(self, request: ControlRequest) -> dict[str, int]:
         name = request.names[0]
         if not is_session_name(name):
-            raise Refused(400, "session-invalid", "session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+            raise Refused(400, "session-invalid", "a session name must have 1 to 64 characters from A-Z a-z 0-9 . _ -")
         counts = request.documents.counts(name)
         if not counts and name != DEFAULT:
-            raise Refused(404, "session-unknown", f"nothing is kept of a session {name}")
+            raise Refused(404, "session-unknown", f"unknown session {name}")
         return counts
 
     # -- explanations
@@ -224,25 +248,46 @@ class Control:
         described_one = described_request.read(request.read(), request.call.session.id)
         return 200, describe(self._sandbox.explain(described_one, request.documents))
 
+    def explain_exchange(self, request: ControlRequest) -> ControlAnswer:
+        return 200, journal_view.explain(
+            self._sandbox, request.journal, request.call, request.names[0], request.documents
+        )
+
+    # -- the bank
+
+    def dialect(self, request: ControlRequest) -> ControlAnswer:
+        interface = self._sandbox.banks.default.interface
+        operations = [one for one in interface.operations.values() if one.id not in interface.silent]
+        errors = interface.errors.values()
+        return 200, {
+            "dialect": interface.dialect,
+            "quirks": list(interface.quirks),
+            "operations": [
+                {"id": one.id, "method": one.method, "path": one.pattern.text, "does": one.does and str(one.does)}
+                for one in operations
+            ],
+            "errors": [{"name": one.name, "status": one.status(), "code": one.code()} for one in errors],
+        }
+
     def status(self, request: ControlRequest) -> ControlAnswer:
         return 200, self._sandbox.status()
 
     # -- faults
 
     def add_fault(self, request: ControlRequest) -> ControlAnswer:
-        return 201, faults.add(request.call, self._sandbox.banks, request.read())
+        return 201, faults.add(request.call, request.shared, self._sandbox.banks, request.read())
 
     def delete_fault(self, request: ControlRequest) -> ControlAnswer:
-        faults.delete(request.call, request.names[0])
+        faults.delete(request.call, request.shared, request.names[0])
         return 204, None
 
     # -- breakpoints
 
     def add_break(self, request: ControlRequest) -> Later:
-        if isinstance(self._store, RemoteStore):
-            text = "several sandboxes may share state in Redis, and none can release what another one holds"
+        if isinstance(self._store, RemoteStore) and self._sandbox.may_be_personal:
+            text = "held exchanges with a real bank would be in Redis without redaction"
             raise Refused(
-                409, "breaks-not-shared", f"{text}: use breakpoints in a sandbox with --state memory: or a file"
+                409, "breaks-not-shared", f"{text}: start the sandbox with --state memory: or --state sqlite:FILE"
             )
         return self._after_change(request, 201, breaks.add(request.call, self._sandbox.banks, request.read()))
 
@@ -254,7 +299,7 @@ class Control:
         return self._after_change(request, 200, breaks.forget_all(request.call))
 
     def _after_change(self, request: ControlRequest, status: int, value: Any) -> Later:
-        """The answer to a change of breakpoints, once all processes know of it."""
+        """Return the answer to a change of breakpoints, when all processes know the change."""
         session = request.call.session.id
 
         async def answer() -> ControlAnswer:
@@ -311,14 +356,15 @@ def _own(collection: str) -> bool:
 def _check_writable(request: ControlRequest) -> tuple[str, str]:
     collection, id = request.names
     if _own(collection):
-        text = f"the collection {collection} is the sandbox's own; /_sandbox/clock and /_sandbox/reset change it"
+        text = f"the collection {collection} is internal; change it with /_sandbox/clock and /_sandbox/reset"
         raise Refused(403, "collection-own", text)
     return collection, id
 
 
 def _no_document(request: ControlRequest) -> Refused:
     collection, id = request.names
-    return Refused(404, "document-unknown", f"the session {request.call.session.id} has no {id} in {collection}")
+    text = f"no document {id} in {collection} of session {request.call.session.id}"
+    return Refused(404, "document-unknown", text)
 
 
 def _count(counts: dict[str, int]) -> dict[str, int]:
@@ -333,14 +379,16 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "All collections, as the bank sees them",
         Control.collections,
         {200: dict[str, shapes.Collection]},
+        query={_REDACTED: bool},
     ),
     ControlRoute(
         "GET",
         "state/{collection}",
         "collection",
-        "One collection; empty where there is none of that name",
+        "One collection; empty if no collection has that name",
         Control.collection,
         {200: shapes.Collection},
+        query={_REDACTED: bool},
     ),
     ControlRoute(
         "GET",
@@ -355,7 +403,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "PUT",
         "state/{collection}/{id}",
         "put_document",
-        "Writes a whole document, with the header X-Sandbox-Warning where something is odd about it",
+        "Writes a whole document; the header X-Sandbox-Warning reports anything suspicious in it",
         Control.put_document,
         {200: shapes.Document, 201: shapes.Document},
         body=shapes.Document,
@@ -365,7 +413,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "state/{collection}/{id}",
         "happen",
-        "Lets something happen to a consent, payment or basket that its state machine has",
+        "Applies an event of its state machine to a consent, payment or basket",
         Control.happen,
         {200: shapes.Document},
         body=shapes.EventOrder,
@@ -401,7 +449,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "clock",
         "move_clock",
-        "Lets time pass in the session",
+        "Moves the time of the session forward",
         lambda control, request: (200, clock.move(request.call, request.read())),
         {200: shapes.ClockShape},
         body=shapes.ClockMove,
@@ -410,7 +458,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "due",
         "due",
-        "The next things that happen by themselves in the session, soonest first",
+        "The next scheduled events of the session, soonest first",
         lambda control, request: (200, clock.due(request.call)),
         {200: shapes.DueShape},
     ),
@@ -418,7 +466,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "checks",
         "checks",
-        "What is refused in the session beyond the documented interface",
+        "The additional checks of the session",
         lambda control, request: (200, checks.describe(request.call.checks)),
         {200: shapes.ChecksShape},
     ),
@@ -426,7 +474,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "PUT",
         "checks",
         "set_checks",
-        "Sets what is refused in the session",
+        "Sets the additional checks of the session",
         lambda control, request: (200, checks.put(request.call, request.read())),
         {200: shapes.ChecksShape},
         body=shapes.ChecksSetting,
@@ -435,7 +483,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "sessions",
         "sessions",
-        "The sessions of which something is kept",
+        "The sessions that have state",
         Control.sessions,
         {200: shapes.SessionsShape},
     ),
@@ -471,15 +519,23 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "status",
         "status",
-        "The files that are used, the banks, and what is recorded",
+        "The files in use, the banks, and the recording",
         Control.status,
         {200: shapes.StatusShape},
     ),
     ControlRoute(
         "GET",
+        "dialect",
+        "dialect",
+        "The operations and errors of the default bank",
+        Control.dialect,
+        {200: shapes.DialectShape},
+    ),
+    ControlRoute(
+        "GET",
         "sca/{id}",
         "authorisation",
-        "An authorisation as it is now",
+        "The current state of an authorisation",
         lambda control, request: (200, sca.read(request.call, request.names[0])),
         {200: shapes.AuthorisationShape},
         errors=("authorisation-unknown",),
@@ -501,7 +557,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "faults",
         "faults",
-        "What is to go wrong in the session",
+        "The faults of the session",
         lambda control, request: (200, faults.list_faults(request.call)),
         {200: shapes.FaultsShape},
     ),
@@ -509,7 +565,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "faults",
         "add_fault",
-        "Lets something go wrong with requests that are like this",
+        "Adds a fault for matching requests",
         Control.add_fault,
         {201: shapes.FaultShape},
         body=shapes.FaultOrder,
@@ -519,9 +575,10 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "faults",
         "clear_faults",
-        "Forgets the session's faults",
-        lambda control, request: (200, faults.forget_all(request.call)),
+        "Forgets the session's faults, or those of all sessions",
+        lambda control, request: (200, faults.forget_all(request.call, request.shared)),
         {200: shapes.ForgottenShape},
+        query={"sessions": str},
     ),
     ControlRoute(
         "DELETE",
@@ -544,7 +601,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "breaks",
         "add_break",
-        "Sets a breakpoint: it holds the next requests that are like this, or their responses",
+        "Sets a breakpoint: it holds the next matching requests, or their responses",
         Control.add_break,
         {201: shapes.BreakShape},
         body=shapes.BreakOrder,
@@ -571,7 +628,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "held",
         "held",
-        "The exchanges that breakpoints hold now; of all sessions where none is named",
+        "The exchanges that breakpoints hold now, of one session or all",
         Control.list_held,
         {200: shapes.HeldListShape},
     ),
@@ -579,7 +636,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "held/{id}",
         "release",
-        "Lets a held exchange go, unchanged or with edits, or drops its connection",
+        "Releases a held exchange, unchanged or with edits, or drops its connection",
         Control.release,
         {200: shapes.HeldShape},
         body=shapes.HeldOrder,
@@ -597,7 +654,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "rules",
         "add_rules",
-        "Adds rules to the session, over all that there are",
+        "Adds rules to the session, which override all existing ones",
         Control.add_rules,
         {201: shapes.AddedRules},
         body=shapes.RulesOrder,
@@ -615,7 +672,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "rules/{id}",
         "delete_rules",
-        "Forgets the rules of one addition",
+        "Forgets the rules that were added with one request",
         Control.delete_rules,
         {204: None},
         errors=("rules-unknown",),
@@ -624,7 +681,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "explain",
         "explain",
-        "Why a request would be answered as it is; nothing is kept of it",
+        "Explain which response a request would get, and why; nothing is stored",
         Control.explain,
         {200: shapes.ExplanationShape},
         body=shapes.DescribedRequest,
@@ -633,7 +690,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "journal",
         "journal",
-        "The last exchanges, a summary of each that fits",
+        "Summaries of the last exchanges that match",
         Control.journal,
         {200: shapes.JournalShape},
         query=journal_view.QUERY,
@@ -650,9 +707,19 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "GET",
         "journal/{number}",
         "exchange",
-        "All of one exchange",
+        "One exchange in full",
         Control.exchange,
         {200: shapes.ExchangeShape},
+        query={journal_view.PLAIN: bool},
+        errors=("exchange-unknown",),
+    ),
+    ControlRoute(
+        "GET",
+        "journal/{number}/explain",
+        "explain_exchange",
+        "Explains why the request of an exchange gets its response in the current state",
+        Control.explain_exchange,
+        {200: shapes.ExplanationShape},
         query={journal_view.PLAIN: bool},
         errors=("exchange-unknown",),
     ),
@@ -660,7 +727,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "journal/{number}/send",
         "send_again",
-        "Sends the request of an exchange once more, as it was",
+        "Sends the request of an exchange again, unchanged",
         Control.send_again,
         {201: shapes.ExchangeSummary},
         errors=("exchange-unknown", "exchange-cut", "exchange-not-kept"),
@@ -669,7 +736,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "journal/{number}/compare",
         "compare_exchange",
-        "Asks the real bank what the app had asked, and says what it answers otherwise",
+        "Sends the app's request to the real bank, and returns the differences between the answers",
         Control.compare_exchange,
         {200: shapes.ComparedShape},
         body=shapes.ComparisonOrder,
@@ -680,14 +747,14 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "journal/assert",
         "assert_journal",
-        "The exchanges that an assertion is about; 409 where it does not hold",
+        "The exchanges that match an assertion; 409 if the assertion fails",
         Control.assert_journal,
         {200: shapes.AssertedShape},
         body=shapes.Assertion,
         errors=("journal-mismatch",),
     ),
 )
-"""All routes. docs/control-openapi.yaml is generated from them, and `Client` has a method for each."""
+"""All routes. `make generate` writes docs/control-openapi.yaml from them, and `Client` has a method for each."""
 
 
 def _routes() -> Iterator[ControlRoute[Control]]:
@@ -700,9 +767,8 @@ def find(method: str, segments: Sequence[str]) -> tuple[ControlRoute[Control], t
     path = "/" + "/".join(segments)
     there = [(route, names) for route in _routes() if (names := route.names(segments[1:])) is not None]
     if not there:
-        raise Refused(
-            404, "path-unknown", f"the control interface has no {path}; /_sandbox/docs/control.md says what it has"
-        )
+        text = f"unknown path {path} of the control interface; /_sandbox/docs/control.md lists its paths"
+        raise Refused(404, "path-unknown", text)
     if not all(segments):
         raise Refused(400, "id-empty", f"{path}: names and ids must not be empty")
     for route, names in there:
@@ -710,4 +776,4 @@ def find(method: str, segments: Sequence[str]) -> tuple[ControlRoute[Control], t
             return route, names
     methods = [route.method for route, _ in there]
     allowed = ", ".join([*(["GET", "HEAD"] if "GET" in methods else []), *(m for m in methods if m != "GET")])
-    raise Refused(405, "method-not-offered", f"{path} is offered for {allowed}", ("Allow", allowed))
+    raise Refused(405, "method-not-offered", f"{path} accepts only {allowed}", ("Allow", allowed))

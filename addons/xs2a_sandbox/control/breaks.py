@@ -1,4 +1,4 @@
-"""The breakpoints of a session as the control interface takes, lists and forgets them, and what they hold."""
+"""The breakpoints of a session as the control interface adds, lists and deletes them, and the held exchanges."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -16,27 +16,27 @@ from xs2a_sandbox.http.messages import TOKEN, is_field_value
 from xs2a_sandbox.state.session import DEFAULT, HEADER, SESSION_BREAKS
 
 MOST = 100
-"""Breakpoints of one session."""
+"""The most breakpoints of a session."""
 TIMEOUT = "60s"
 _LONGEST_COUNT = 1_000_000
 _PLACES = ("request", "response")
 _FIXED = FRAMING | {HEADER.lower()}
-"""Headers that say where a message goes, or where it ends."""
+"""Headers that determine where a message goes or where it ends."""
 
 
 class HeldExchanges(Protocol):
-    """What the processes of this sandbox hold."""
+    """The exchanges that the processes of this sandbox hold."""
 
     async def find(self, session: str | None) -> list[dict[str, Any]]:
-        """The held exchanges of a session, or of all, oldest first."""
+        """Return the held exchanges of a session, or of all sessions, oldest first."""
         ...
 
     async def release(self, session: str | None, id: str, edits: Edits) -> dict[str, Any]:
-        """Lets one go with these edits, and returns it. Raises Refused."""
+        """Release an exchange with these edits, and return it. Raises Refused."""
         ...
 
     async def look_again(self, session: str) -> None:
-        """Lets all processes see that the breakpoints of the session have changed."""
+        """Notify all processes that the breakpoints of the session have changed."""
         ...
 
 
@@ -45,10 +45,10 @@ def list_breaks(call: Call) -> dict[str, Any]:
 
 
 def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds a breakpoint, after those that there are. Raises Refused."""
+    """Add a breakpoint after the existing ones. Raises Refused."""
     there = SESSION_BREAKS.all(call.state)
     if len(there) >= MOST:
-        raise Refused(409, "too-many-breaks", f"a session has {MOST} breakpoints at most: delete some")
+        raise Refused(409, "too-many-breaks", f"a session can have at most {MOST} breakpoints: delete some")
     check_requests(body, [bank.interface for bank in banks.all])
     if body.get("on", "request") not in _PLACES:
         raise body_invalid(f"on must be {' or '.join(_PLACES)}")
@@ -63,7 +63,7 @@ def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def delete(call: Call, id: str) -> None:
-    """Raises Refused where there is none of that id."""
+    """Delete a breakpoint. Raises Refused if there is none with that id."""
     if not SESSION_BREAKS.remove(call.state, id):
         raise Refused(404, "break-unknown", f"the session {call.session.id} has no breakpoint {id}")
 
@@ -73,7 +73,7 @@ def forget_all(call: Call) -> dict[str, Any]:
 
 
 def named_session(call: Call) -> str | None:
-    """None for a request that names no session, which means all of them, as in the journal."""
+    """Return the session in the request, or None for all sessions, as in the journal."""
     return None if call.session.id == DEFAULT else call.session.id
 
 
@@ -82,19 +82,19 @@ async def list_held(held: HeldExchanges, session: str | None) -> ControlAnswer:
 
 
 async def release(held: HeldExchanges, session: str | None, id: str, edits: Edits) -> ControlAnswer:
-    """Raises Refused."""
+    """Release a held exchange. Raises Refused."""
     return 200, await held.release(session, id, edits)
 
 
 def read_edits(body: Mapping[str, Any]) -> Edits:
-    """What is to become of a held exchange. Raises Refused."""
+    """Return the edits for a held exchange. Raises Refused."""
     for name in ("continue", "drop"):
         if body.get(name, True) is not True:
-            raise body_invalid(f"{name} must be true, or not be there")
+            raise body_invalid(f"{name} must be true or missing")
     wishes = [name for name in ("continue", "drop") if name in body]
     wishes += ["edits"] if body.keys() & {"status", "headers", "body"} else []
     if len(wishes) != 1:
-        raise body_invalid('say one of {"continue": true}, {"drop": true} or what to edit: "status", "headers", "body"')
+        raise body_invalid('send {"continue": true}, {"drop": true}, or the edits in "status", "headers" and "body"')
     status = body.get("status")
     if "status" in body and (isinstance(status, bool) or not isinstance(status, int) or not 200 <= status <= 599):
         raise body_invalid("status must be a number from 200 to 599")
@@ -110,25 +110,27 @@ def _read_headers(headers: Any) -> dict[str, tuple[str, ...]]:
 
 
 def is_editable(name: str) -> bool:
-    """Say whether a header of a held message can be edited: not one that says where it goes or how it is sent."""
+    """Return whether a header of a held message can be edited: not if it affects where or how the message is sent."""
     return name.lower() not in _FIXED
 
 
 def _read_header(name: str, value: Any) -> tuple[str, ...]:
-    """The values of a header; none for null, which removes it."""
+    """Return the values of a header, or nothing for null, which removes it."""
     if not TOKEN.fullmatch(name):
         raise body_invalid(f"{name[:80]!r} is not a header name")
     if not is_editable(name):
-        text = "it says where the message goes or how it is sent"
+        text = "it determines where the message goes or how it is sent"
         raise body_invalid(f"the header {name} cannot be edited: {text}")
     values = [] if value is None else value if isinstance(value, list) else [value]
     if not all(isinstance(one, str) and is_field_value(one or " ") for one in values):
-        raise body_invalid(f"the header {name} must be a text of one line, a list of such texts, or null to remove it")
+        raise body_invalid(
+            f"the header {name} must be a string without line breaks, a list of such strings, or null to remove it"
+        )
     return tuple(values)
 
 
 def _read_body(body: Mapping[str, Any]) -> bytes:
-    """The body: a text as it is, anything else as JSON, and nothing for null."""
+    """Return the body: a string unchanged, null as an empty body, anything else as JSON."""
     value = body["body"]
     if value is None:
         return b""

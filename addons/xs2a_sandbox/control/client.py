@@ -22,9 +22,9 @@ _SECONDS = 30.0
 class Client:
     """The sandbox at `url`, the base URL that `serve` prints, and a session of it.
 
-    The admin token is `token`, or else that in `confdir`. `number` converts numbers with a fraction: Decimal keeps
-    their digits. Every method raises UserMistake with what is wrong, where, and what to do; its subclass NotRunning
-    means that no sandbox answers.
+    The admin token is `token`, or by default the token in `confdir`. `number` converts numbers with a fraction: Decimal
+    keeps their digits. Every method raises UserMistake, which says what is wrong and what to do, or its subclass
+    NotRunning if no sandbox answers.
     """
 
     url: str = "http://127.0.0.1:8081"
@@ -40,13 +40,13 @@ class Client:
 
     # -- state
 
-    def collections(self) -> dict[str, shapes.Collection]:
-        """Return all documents of the bank, by collection and id."""
-        return cast("dict[str, shapes.Collection]", self.get("state"))
+    def collections(self, *, redacted: bool = False) -> dict[str, shapes.Collection]:
+        """Return all documents of the bank, by collection and id. `redacted` replaces what the journal replaces."""
+        return cast("dict[str, shapes.Collection]", self.get("state", **_flag("redacted", redacted)))
 
-    def collection(self, collection: str) -> shapes.Collection:
-        """Return the documents of a collection, which is empty if there is none of that name."""
-        return cast("shapes.Collection", self.get("state", collection))
+    def collection(self, collection: str, *, redacted: bool = False) -> shapes.Collection:
+        """Return the documents of a collection, which is empty if no collection has that name."""
+        return cast("shapes.Collection", self.get("state", collection, **_flag("redacted", redacted)))
 
     def document(self, collection: str, id: str) -> shapes.Document:
         return cast("shapes.Document", self.get("state", collection, id))
@@ -114,6 +114,10 @@ class Client:
     def status(self) -> shapes.StatusShape:
         return cast("shapes.StatusShape", self.get("status"))
 
+    def dialect(self) -> shapes.DialectShape:
+        """Return the operations and errors of the default bank."""
+        return cast("shapes.DialectShape", self.get("dialect"))
+
     # -- the payment user
 
     def authorisation(self, id: str) -> shapes.AuthorisationShape:
@@ -129,14 +133,19 @@ class Client:
         return cast("shapes.FaultsShape", self.get("faults"))
 
     def add_fault(self, fault: shapes.FaultOrder) -> shapes.FaultShape:
-        """Add a fault: `{"operation": "consent-status", "fault": "reset", "next": 1}`."""
+        """Add a fault: `{"operation": "consent-status", "fault": "reset", "next": 1}`.
+
+        With `"sessions": "all"` it is for all sessions.
+        """
         return cast("shapes.FaultShape", self.ask("POST", ("faults",), fault))
 
     def delete_fault(self, id: str) -> None:
         self.ask("DELETE", ("faults", id))
 
-    def clear_faults(self) -> shapes.ForgottenShape:
-        return cast("shapes.ForgottenShape", self.ask("DELETE", ("faults",)))
+    def clear_faults(self, *, sessions: Literal["all"] | None = None) -> shapes.ForgottenShape:
+        """Delete the session's faults, or with `sessions="all"` those of all sessions."""
+        query = {"sessions": sessions} if sessions else None
+        return cast("shapes.ForgottenShape", self.ask("DELETE", ("faults",), query=query))
 
     # -- breakpoints
 
@@ -144,7 +153,7 @@ class Client:
         return cast("shapes.BreaksShape", self.get("breaks"))
 
     def add_break(self, breakpoint: shapes.BreakOrder) -> shapes.BreakShape:
-        """Holds what is like this: `{"operation": "initiate-payment", "on": "response", "timeout": "30s"}`."""
+        """Add a breakpoint: `{"operation": "initiate-payment", "on": "response", "timeout": "30s"}`."""
         return cast("shapes.BreakShape", self.ask("POST", ("breaks",), breakpoint))
 
     def delete_break(self, id: str) -> None:
@@ -154,11 +163,11 @@ class Client:
         return cast("shapes.ForgottenShape", self.ask("DELETE", ("breaks",)))
 
     def held(self) -> shapes.HeldListShape:
-        """The exchanges that are held now; of all sessions where the client has none."""
+        """Return the exchanges that are held now, of all sessions if the client has none."""
         return cast("shapes.HeldListShape", self.get("held"))
 
     def release(self, id: str, order: shapes.HeldOrder) -> shapes.HeldShape:
-        """Lets one go: `{"continue": True}`, `{"drop": True}` or edits such as `{"status": 503, "body": {}}`."""
+        """Release an exchange with `{"continue": True}`, `{"drop": True}`, or edits: `{"status": 503, "body": {}}`."""
         return cast("shapes.HeldShape", self.ask("POST", ("held", id), order))
 
     # -- added rules
@@ -184,15 +193,20 @@ class Client:
         return cast("shapes.ExplanationShape", self.ask("POST", ("explain",), request))
 
     def journal(self, *, plain: bool = False, **filters: str | int) -> shapes.JournalShape:
-        """The last exchanges that fit the `filters`: session, method, path, status, source, rule, since,
+        """Return the last exchanges that match the `filters`: session, method, path, status, source, rule, since,
         before, text, limit, and `search` in the search language of the journal."""
         return cast(
-            "shapes.JournalShape", self.get("journal", **{n: str(v) for n, v in filters.items()}, **_plain(plain))
+            "shapes.JournalShape",
+            self.get("journal", **{n: str(v) for n, v in filters.items()}, **_flag("plain", plain)),
         )
 
     def exchange(self, number: int, *, plain: bool = False) -> shapes.ExchangeShape:
         """Return an exchange completely. `plain` shows secrets, too."""
-        return cast("shapes.ExchangeShape", self.get("journal", str(number), **_plain(plain)))
+        return cast("shapes.ExchangeShape", self.get("journal", str(number), **_flag("plain", plain)))
+
+    def explain_exchange(self, number: int, *, plain: bool = False) -> shapes.ExplanationShape:
+        """Explain why the request of an exchange gets its response in the current state. `plain` shows secrets, too."""
+        return cast("shapes.ExplanationShape", self.get("journal", str(number), "explain", **_flag("plain", plain)))
 
     def send_again(self, number: int) -> shapes.ExchangeSummary:
         """Send the request of an exchange again, and return the new exchange."""
@@ -228,9 +242,7 @@ class Client:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise self._no_url()
         if port == 0:
-            raise UserMistake(
-                "port 0 lets `serve` pick a free one: name the port that it printed as base URL, with --port PORT"
-            )
+            raise UserMistake("with port 0, `serve` picks a free port: use the one in its base URL, with --port PORT")
         token = self.token or read_token(self.confdir)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if self.session is not None:
@@ -246,12 +258,12 @@ class Client:
             raise UserMistake(_message(value))
         file = self.confdir / FILE
         if token is None:
-            text = f"there is no admin token {file}: name the --confdir that the sandbox at {self.url} was started with"
+            text = f"there is no admin token {file}: use the same --confdir as the sandbox at {self.url}"
         elif self.token:
             text = f"the sandbox at {self.url} does not accept the admin token that the client was given"
         else:
             text = f"the sandbox at {self.url} does not accept the admin token {file}"
-            text += ": name the --confdir that it was started with"
+            text += ": use the same --confdir as that sandbox"
         raise UserMistake(text)
 
     def _exchange(self, method: str, target: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
@@ -268,7 +280,7 @@ class Client:
             why = error.strerror or str(error) or type(error).__name__
             raise NotRunning(
                 f"no sandbox answers at {self.url}: {why}. "
-                "Start it with `xs2a-sandbox serve`, or name its address with --host and --port"
+                "Start it with `xs2a-sandbox serve`, or give its address with --host and --port"
             ) from None
         finally:
             connection.close()
@@ -290,12 +302,12 @@ class Client:
 
     def _not_ours(self) -> UserMistake:
         return UserMistake(
-            f"the server at {self.url} is not the base URL of a sandbox; name that with --host and --port"
+            f"the server at {self.url} is not a sandbox; give the base URL of the sandbox with --host and --port"
         )
 
 
 def _message(value: Any) -> str:
-    """Return the text of an error, ours or the bank's; empty for anything else."""
+    """Return the text of an error of the sandbox or the bank, or an empty string."""
     return next((error.text for error in read_errors(value) if error.code), "")
 
 
@@ -304,5 +316,5 @@ def _write(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _plain(plain: bool) -> dict[str, str]:
-    return {"plain": "true"} if plain else {}
+def _flag(name: str, is_set: bool) -> dict[str, str]:
+    return {name: "true"} if is_set else {}

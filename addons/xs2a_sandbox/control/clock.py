@@ -45,7 +45,7 @@ def due(call: Call) -> dict[str, Any]:
 
 
 def put(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Set the clock, whatever it was before, with exactly one of `shift`, `frozen` (and `seed`) and `real: true`.
+    """Set the clock with exactly one of `shift`, `frozen` (and `seed`) and `real: true`.
 
     Raises Refused.
     """
@@ -115,7 +115,7 @@ def _seed(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | str) or not 0 < len(str(value)) <= _LONGEST_SEED:
-        raise body_invalid(f"seed must be a whole number or a text of 1 to {_LONGEST_SEED} characters")
+        raise body_invalid(f"seed must be a whole number or a string of 1 to {_LONGEST_SEED} characters")
     return str(value)
 
 

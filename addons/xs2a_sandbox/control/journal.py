@@ -2,20 +2,27 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.compare.reports.report import ComparedExchange
+from xs2a_sandbox.control.redacted_view import redact_like
 from xs2a_sandbox.control.route import ControlAnswer, kind
 from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.explain import request as described_request
+from xs2a_sandbox.explain.explanation import Explanation, describe
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.assertions import FILTERS, Search, Times, candidates, select, verify
 from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled, entry_of, read_json
+from xs2a_sandbox.journal.reason import of_answer
 from xs2a_sandbox.journal.search import Term, count_values, fits, parse
+from xs2a_sandbox.state import Documents
 from xs2a_sandbox.state.session import DEFAULT
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.compare.reports.report import ComparedExchange
 
 LIMIT = 50
 PLAIN = "plain"
@@ -30,7 +37,9 @@ QUERY: Mapping[str, type] = {
     PLAIN: bool,
 }
 """The query parameters of the list, with their types."""
-_AS_DISPLAYED = "number session method target status source rule milliseconds fault cut reason operation client".split()
+_AS_DISPLAYED = (
+    "number session method target status source rule milliseconds fault cut reason operation client verdict".split()
+)
 """The members of an exchange that are shown without conversion."""
 
 
@@ -42,14 +51,22 @@ class Answering(Protocol):
 
     async def answer(self, request: Request) -> Response: ...
 
-    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange: ...
+    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> "ComparedExchange": ...
+
+
+class Explaining(Protocol):
+    """A sandbox that explains requests."""
+
+    def explain(self, request: Request, documents: Documents) -> Explanation: ...
+
+    def displayed_text(self, text: str, personal: bool | None = None) -> str: ...
 
 
 def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
     """Return the last `limit` exchanges that match, oldest first. Raises Refused."""
     query = call.query
     if unknown := sorted(query.keys() - set(QUERY)):
-        text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(QUERY)}"
+        text = f"the query has a filter {unknown[0]!r}; allowed: {', '.join(QUERY)}"
         raise Refused(400, "query-invalid", text)
     values = {
         plain_filter.name: query[plain_filter.name]
@@ -66,18 +83,18 @@ def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
     if search != Search(since=search.since):
         numbers = {entry.number for entry in select(map(entry_of, kept), search)}
         kept = [one for one in kept if one.number in numbers]
-    # Only those that are shown are made into whole entries.
+    # Create complete entries only for those that are shown.
     entries = [entry_of(one) for one in kept[len(kept) - min(limit, len(kept)) :]]
     return {
         "exchanges": [summary(entry, _display(journal, entry, plain)) for entry in entries],
         "found": len(kept),
         "kept": len(journal),
-        **({"counts": count_values(kept)} if _is_set(query, COUNTS) else {}),
+        **({"counts": count_values(kept)} if is_set(query, COUNTS) else {}),
     }
 
 
 def _terms(text: str) -> tuple[Term, ...]:
-    """Raises Refused for what is no search."""
+    """Parse the search. Raises Refused."""
     try:
         return parse(text)
     except ValueError as error:
@@ -97,10 +114,10 @@ def since(request: Request) -> int:
 
 
 def find_sendable(journal: Journal, number: str) -> Journaled:
-    """Return an exchange whose request can be sent again, whatever the size of its answer. Raises Refused."""
+    """Return an exchange whose request can be sent again. Raises Refused if the request is too large."""
     entry = _entry(journal, number)
     if entry.cut and len(entry.body) >= KEPT_BODY:
-        text = f"the body of request {number} is larger than what the journal keeps of one, so it cannot be sent again"
+        text = f"the body of request {number} is too large for the journal, so the request cannot be sent again"
         raise Refused(409, "exchange-cut", text)
     return entry
 
@@ -109,9 +126,23 @@ def find_comparable(journal: Journal, number: str) -> Journaled:
     """Return an exchange that can be compared with the bank. Raises Refused."""
     entry = _entry(journal, number)
     if entry.cut:
-        text = f"exchange {number} is larger than what the journal keeps of one, so it cannot be compared"
+        text = f"exchange {number} is too large for the journal, so it cannot be compared"
         raise Refused(409, "exchange-cut", text)
     return entry
+
+
+def explain(sandbox: Explaining, journal: Journal, call: Call, number: str, documents: Documents) -> dict[str, Any]:
+    """Explain the response to the request of an exchange in the current state, redacted like the exchange.
+
+    Raises Refused.
+    """
+    entry = _entry(journal, number)
+    explanation = describe(sandbox.explain(described_request.of(entry), documents))
+    if _is_plain(call.query):
+        return explanation
+    plain, displayed = (describe_whole(entry, _display(journal, entry, is_plain)) for is_plain in (True, False))
+    shown: dict[str, Any] = redact_like(plain, displayed, lambda text: sandbox.displayed_text(text, False))(explanation)
+    return shown
 
 
 async def send_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
@@ -125,8 +156,12 @@ async def send_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
     newer = (await sandbox.journal.read_whole(last)).entries(last)
     sent = next((one for one in newer if (one.method, one.target, one.headers.pairs) == as_sent), None)
     if sent is None:
-        text = f"request {entry.number} was sent again and answered {response.status}, but the journal is too small"
-        raise Refused(409, "exchange-not-kept", f"{text} to keep that. Serve with a larger --journal")
+        text = (
+            f"request {entry.number} was sent again and answered with {response.status}, but the journal is too small"
+        )
+        raise Refused(
+            409, "exchange-not-kept", f"{text} to keep the exchange. Start the sandbox with a larger --journal"
+        )
     return 201, summary(sent, sandbox.journal.displayed(sent))
 
 
@@ -165,7 +200,7 @@ def check_assertions(journal: Journal, call: Call, body: Mapping[str, Any]) -> d
         raise body_invalid("match must be an object")
     if unknown := sorted(match.keys() - {journal_filter.name for journal_filter in FILTERS}):
         names = ", ".join(journal_filter.name for journal_filter in FILTERS)
-        raise body_invalid(f"match has a member {unknown[0]!r}; known here: {names}")
+        raise body_invalid(f"match has a member {unknown[0]!r}; allowed: {names}")
     for journal_filter in FILTERS:
         takes, what = _KINDS[journal_filter.kind]
         if journal_filter.name in match and not takes(match[journal_filter.name]):
@@ -200,12 +235,15 @@ def summary(entry: Journaled, view: Journaled) -> dict[str, Any]:
         "status": view.status,
         "source": view.source,
         "rule": view.rule,
+        "amended": list(view.amended),
+        "fault": view.fault,
         "milliseconds": round(view.milliseconds, 1),
         "warnings": list(view.warnings),
         "reason": view.reason,
         "nearest": candidates(entry),
         "operation": view.operation,
         "client": view.client,
+        "verdict": view.verdict,
     }
 
 
@@ -213,7 +251,6 @@ def describe_whole(entry: Journaled, view: Journaled) -> dict[str, Any]:
     return {
         **summary(entry, view),
         "origin": view.origin,
-        "fault": view.fault,
         "cut": view.cut,
         "request": {"headers": [list(pair) for pair in view.headers], **describe_body(view.body)},
         "answer": {
@@ -238,6 +275,7 @@ def read(document: Mapping[str, Any]) -> Journaled:
         answer_headers=_headers(answer),
         answer_body=_bytes(answer),
         warnings=tuple(document["warnings"]),
+        amended=tuple(document["amended"]),
         **{name: document[name] for name in _AS_DISPLAYED},
     )
 
@@ -253,7 +291,7 @@ def _bytes(message: Mapping[str, Any]) -> bytes:
 
 
 def describe_body(body: bytes) -> dict[str, Any]:
-    """Return the body as JSON in `body`, or as `text`, or as `base64`; nothing if it is empty."""
+    """Return the body as JSON in `body`, as `text`, or as `base64`. Return nothing if it is empty."""
     if not body:
         return {}
     if (value := read_json(body)) is not None:
@@ -265,16 +303,22 @@ def describe_body(body: bytes) -> dict[str, Any]:
 
 
 def _display(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
-    return entry if plain else journal.displayed(entry)
+    if not plain:
+        return journal.displayed(entry)
+    if not 400 <= entry.status < 500 or entry.is_shown:
+        return entry
+    # The reason was redacted when it was written. The answer still has it, except for a failure of the sandbox (5xx).
+    answer = Response(entry.status, entry.answer_headers.pairs, entry.answer_body)
+    return replace(entry, reason=of_answer(answer) or entry.reason)
 
 
 def _is_plain(query: Mapping[str, str]) -> bool:
-    return _is_set(query, PLAIN)
+    return is_set(query, PLAIN)
 
 
-def _is_set(query: Mapping[str, str], name: str) -> bool:
+def is_set(query: Mapping[str, str], name: str) -> bool:
     if query.get(name, "true") != "true":
-        raise Refused(400, "query-invalid", f"{name} is asked for with {name}=true, or not at all")
+        raise Refused(400, "query-invalid", f"{name} must be true or missing")
     return name in query
 
 
@@ -309,7 +353,7 @@ _KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "number": (_is_count, "a whole number"),
     "texts": (
         lambda value: isinstance(value, dict) and all(isinstance(v, str) for v in value.values()),
-        "an object of texts",
+        "an object with strings as values",
     ),
     "json": (lambda value: True, "JSON"),
 }
@@ -318,7 +362,10 @@ _KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def _entry(journal: Journal, number: str) -> Journaled:
     entry = journal.get(_number("the number", number))
     if entry is None:
-        text = f"the journal has no exchange {number}: it keeps the last {journal.count} at most, see --journal"
+        text = (
+            f"the journal has no exchange {number}: it keeps only the last {journal.count} exchanges; --journal "
+            "changes that"
+        )
         raise Refused(404, "exchange-unknown", text)
     return entry
 

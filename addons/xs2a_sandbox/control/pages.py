@@ -1,15 +1,14 @@
-"""Pages of the sandbox itself, besides the bank's interface."""
+"""The sandbox's own pages, which are not part of the bank's interface."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.compare.reports.live import LiveReport
 from xs2a_sandbox.errors import RecordingFailed, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import json_answer
@@ -19,19 +18,30 @@ from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.state import RemoteStore, Store
 from xs2a_sandbox.state.attempts import check
 
+if TYPE_CHECKING:
+    from xs2a_sandbox.compare.reports.live import LiveReport
+
 DOCS = "docs"
+KEYS = "jwks.json"
 
 
 class Pages:
-    """`ca_file` is offered for download if it exists.
+    """`ca_file` is offered for download if it exists, `bank_keys` are the public keys with which the bank signs.
 
     The sandbox is not ready while `store` or the active `recording` cannot be written.
     """
 
-    def __init__(self, ca_file: Path, store: Store | RemoteStore, recording: Recording | None = None) -> None:
+    def __init__(
+        self,
+        ca_file: Path,
+        store: Store | RemoteStore,
+        recording: Recording | None = None,
+        bank_keys: Callable[[], dict[str, Any]] | None = None,
+    ) -> None:
         self._ca_file = ca_file
         self._store = store
         self._recording = recording
+        self._bank_keys = bank_keys
 
     def has(self, request: Request, segments: Sequence[str]) -> bool:
         """Return whether there is such a page at this door: /_sandbox/ is never reachable through a proxy."""
@@ -41,9 +51,14 @@ class Pages:
             return False
         if segments[1] == DOCS:
             return True
-        return (len(segments) == 2 and segments[1] in ("health", "ready")) or (
-            segments[1] == "ca.pem" and self._ca_file.is_file()
-        )
+        match tuple(segments[1:]):
+            case ("health",) | ("ready",):
+                return True
+            case ("ca.pem",):
+                return self._ca_file.is_file()
+            case (name,):
+                return name == KEYS and self._bank_keys is not None
+        return False
 
     async def answer(self, request: Request, segments: Sequence[str]) -> Response:
         match segments[1]:
@@ -51,8 +66,11 @@ class Pages:
                 return json_answer({"status": "up"})
             case "ready":
                 return await self._check_ready()
+            case "jwks.json" if self._bank_keys:
+                # Issuing the bank's certificate takes some time.
+                return json_answer(await asyncio.to_thread(self._bank_keys))
             case "docs":
-                # Rendering Markdown is slow, and some pages take seconds to make, so other requests must not wait.
+                # Rendering Markdown is slow; other requests must not wait for it.
                 return await asyncio.to_thread(_documentation, request, segments[2:])
         disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')
         headers = (("Content-Type", "application/x-pem-file"), disposition)
@@ -70,22 +88,22 @@ class Pages:
 
 
 def _documentation(request: Request, path: Sequence[str]) -> Response:
-    from xs2a_sandbox.control.documentation import site
+    from xs2a_sandbox.documentation import respond
 
     before, _ = cut_target(request.target, len(path) + 2)
-    return site().answer(f"{before}/{ROOT}/{DOCS}", path)
+    return respond(f"{before}/{ROOT}/{DOCS}", path)
 
 
 @dataclass(frozen=True, slots=True)
 class FilesStatus:
-    """When the current files were read, and the mistakes found in them since, as lines."""
+    """The time when the current files were read, and the mistakes found in them since, as lines."""
 
     loaded: datetime
     problems: tuple[str, ...] = ()
 
 
 def status(
-    files: FilesStatus, banks: Banks, recording: Recording | None, report: LiveReport | None, clock: Clock
+    files: FilesStatus, banks: Banks, recording: Recording | None, report: "LiveReport | None", clock: Clock
 ) -> dict[str, Any]:
     return {
         "loaded": files.loaded.isoformat(timespec="milliseconds"),

@@ -9,6 +9,7 @@ from xs2a_sandbox.cassette.call import parse_json
 from xs2a_sandbox.errors import BankError, body_invalid
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.state import Documents
+from xs2a_sandbox.state.store import Transaction
 
 type ControlAnswer = tuple[int, Any]
 """Status and JSON. The value None means no body."""
@@ -28,6 +29,8 @@ class ControlRequest:
     names: Sequence[str]
     route: "ControlRoute[Any]"
     documents: Documents
+    shared: Transaction
+    """What all sessions share."""
     journal: Journal = field(default_factory=Journal)
     """The journal of all processes of this sandbox."""
 
@@ -49,13 +52,13 @@ class ControlRequest:
         if warnings:
             raise body_invalid(warnings[0])
         if members and (unknown := sorted(value.keys() - set(members))):
-            raise body_invalid(f"the body has a member {unknown[0]!r}; known here: {', '.join(members)}")
+            raise body_invalid(f"the body has a member {unknown[0]!r}; allowed: {', '.join(members)}")
         return value
 
 
 def kind(value: Any) -> str:
     """Return the type of a JSON value in words."""
-    kinds = {list: "a list", str: "a text", bool: "true or false", dict: "an object", type(None): "null"}
+    kinds = {list: "a list", str: "a string", bool: "true or false", dict: "an object", type(None): "null"}
     return kinds.get(type(value), "a number")
 
 

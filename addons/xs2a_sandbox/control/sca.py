@@ -29,7 +29,7 @@ def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
     id, authorisation = visit.id, visit.authorisation
     status = state_of(AUTHORISATIONS, authorisation)
     if status in SCA.final:
-        raise Refused(409, "decided", f"the authorisation {id} is {status}: nothing happens to it any more")
+        raise Refused(409, "decided", f"the authorisation {id} is {status}: it cannot change any more")
     if authorisation["approach"] == "embedded":
         text = f"the authorisation {id} is embedded: the app sends password and one-time password itself"
         raise Refused(409, "embedded", text)
@@ -37,7 +37,7 @@ def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
     if decision != "approve":
         fail(call, id, authorisation)
     elif SCA.after(status, "confirm"):
-        text = f"the payment user has approved {id} already; the app has to send its confirmation code"
+        text = f"the payment user has already approved {id}; now the app must send the confirmation code"
         raise Refused(409, "unconfirmed", text)
     else:
         psu = authorisation.get("psuId") or next(iter(visit.customers), None)
@@ -58,13 +58,13 @@ def _check_open(visit: Visit) -> None:
     family, id = visit.family, visit.resource_id
     what = "payment" if family.name == "cancellation" else family.name
     if not visit.resource:
-        raise Refused(409, "resource-gone", f"the {what} {id} is not there any more")
+        raise Refused(409, "resource-gone", f"the {what} {id} does not exist any more")
     try:
         check_open(visit.call, family, id, visit.resource)
     except BankError as error:
         why = "is in a signing basket and is decided with it"
         if error.name == "status-invalid":
-            why = f"is {error.values['status']}: nothing is left to decide about it"
+            why = f"is {error.values['status']}, so it can no longer be approved or declined"
         raise Refused(409, error.name, f"the {what} {id} {why}") from None
 
 

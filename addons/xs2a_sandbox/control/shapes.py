@@ -7,7 +7,7 @@ from xs2a_sandbox.cassette.fault import FaultWish
 
 Document = dict[str, Any]
 Collection = dict[str, Any]
-"""Documents by id; for rates, plain texts."""
+"""Documents by id. Rates are strings."""
 
 
 class ErrorShape(TypedDict):
@@ -108,13 +108,39 @@ class BankShape(TypedDict):
     rules: int
 
 
+class OperationShape(TypedDict):
+    """`does` is what it does in the domain, such as `create payment`; null if nothing says so."""
+
+    id: str
+    method: str
+    path: str
+    does: str | None
+
+
+class BankErrorShape(TypedDict):
+    """The status and code that most operations give the error."""
+
+    name: str
+    status: int
+    code: str
+
+
+class DialectShape(TypedDict):
+    """The interface of the default bank, with the errors of its table."""
+
+    dialect: str
+    quirks: list[str]
+    operations: list[OperationShape]
+    errors: list[BankErrorShape]
+
+
 class RecordingShape(TypedDict):
     exchanges: int
     waiting: int
 
 
 class DifferenceShape(TypedDict):
-    """A difference in exchanges of an operation; `first` is how it looked in the first of them."""
+    """A difference in exchanges of an operation. `first` describes it in the first exchange."""
 
     operation: str
     severity: Literal["high", "medium", "low"]
@@ -161,7 +187,7 @@ class PsuDecision(TypedDict):
 class DescribedRequest(TypedDict):
     """A `url` of another host is requested through the proxy, a path at the base URL.
 
-    `certificates` are those that the client shows, its own first: DER in base64.
+    `certificates` are those that the client sends, its own first: DER in base64.
     """
 
     method: str
@@ -192,6 +218,7 @@ class ExplanationShape(TypedDict):
     amended: list[dict[str, str]]
     quirks: list[str]
     client: ClientShape | None
+    consent: str | None
     signature: dict[str, Any] | None
     objections: list[str]
     hints: list[dict[str, str]]
@@ -200,11 +227,12 @@ class ExplanationShape(TypedDict):
 
 
 class FaultOrder(FaultWish, total=False):
-    """Something that goes wrong with requests for an `operation`, for what one `does`, by a `method`, or with all.
+    """A fault for requests with this `operation`, `does` and `method`, or for all requests.
 
     `skip` is the number of requests that are answered normally first; with `every` only each n-th after that fails;
-    `next` is how often it happens in total. `sca` is not about requests: an authorisation that a customer approves ends
-    that way.
+    `next` is how often it happens in total. `sca` and `payee` do not affect requests: `sca` is how an authorisation
+    ends that a customer approves, `payee` is the outcome of verifying a payee. With `sessions` the fault is for all
+    sessions, including later ones, and is counted separately in each.
     """
 
     operation: str
@@ -213,7 +241,9 @@ class FaultOrder(FaultWish, total=False):
     next: int
     every: int
     skip: int
+    sessions: Literal["all"]
     sca: Literal["decline", "timeout", "error"]
+    payee: Literal["match", "close-match", "no-match", "not-possible"]
 
 
 class FaultShape(FaultOrder):
@@ -229,9 +259,9 @@ class FaultsShape(TypedDict):
 
 
 class BreakOrder(TypedDict, total=False):
-    """Holds requests for an `operation`, for what one `does`, by a `method`, or all; or with `on` their responses.
+    """Holds requests with this `operation`, `does` and `method`, or all requests; or, with `on`, their responses.
 
-    It does so `next` times, once where that is not said. What is held goes on unchanged after `timeout`, such as 30s.
+    It holds the next `next` of them, by default one. A held exchange continues unchanged after `timeout`, such as 30s.
     """
 
     operation: str
@@ -243,7 +273,7 @@ class BreakOrder(TypedDict, total=False):
 
 
 class BreakShape(BreakOrder):
-    """`hits` is how many exchanges it has held."""
+    """`hits` is the number of exchanges that it has held."""
 
     id: str
     hits: int
@@ -254,9 +284,9 @@ class BreaksShape(TypedDict):
 
 
 class HeldShape(TypedDict):
-    """An exchange that waits since `since`, and goes on by itself at `until`; all as it was sent, nothing redacted.
+    """An exchange that has been held since `since` and will go on unchanged at `until`. Nothing is redacted.
 
-    `response` is null while the request is held. With `cut` more of the response is to come.
+    `response` is null while the request is held. With `cut`, more of the response will follow.
     """
 
     id: str
@@ -290,7 +320,7 @@ HeldOrder = TypedDict(
     },
     total=False,
 )
-"""One of `continue`, `drop` and edits. A header is set to a text or a list of texts, or removed by null."""
+"""One of `continue`, `drop` and edits. A header is set to a string or a list of strings, or removed by null."""
 
 
 class RulesOrder(TypedDict):
@@ -314,6 +344,10 @@ class AddedRulesShape(TypedDict):
 
 
 class ExchangeSummary(TypedDict):
+    """`amended` are the rules and faults that changed the answer; `fault` is what broke its connection or content, or
+    null. `verdict` is the result of the comparison with the bank, such as `differs`, or null.
+    """
+
     number: int
     time: str
     session: str
@@ -322,12 +356,15 @@ class ExchangeSummary(TypedDict):
     status: int
     source: str
     rule: str | None
+    amended: list[str]
+    fault: str | None
     milliseconds: float
     warnings: list[str]
     reason: str | None
     nearest: list[str]
     operation: str | None
     client: ClientShape | None
+    verdict: str | None
 
 
 class MessageShape(TypedDict):
@@ -344,7 +381,6 @@ class ExchangeShape(ExchangeSummary):
     """`cut` means that more was sent than is kept."""
 
     origin: str
-    fault: str | None
     cut: bool
     request: MessageShape
     answer: MessageShape
@@ -382,7 +418,8 @@ class ComparedShape(TypedDict):
 
 
 class JournalShape(TypedDict):
-    """Oldest first; `found` fit the filters, `kept` are in the journal, `counts` are by key and value of the search."""
+    """Oldest first; `found` is the number that match the filters, `kept` the number in the journal, and `counts` are by
+    key and value of the search."""
 
     exchanges: list[ExchangeSummary]
     found: int

@@ -1,5 +1,5 @@
-"""The documentation in the package: Markdown pages, shown as HTML, and generated pages."""
+"""The Markdown pages of the package, shown as HTML."""
 
-from xs2a_sandbox.documentation.site import Site
+from xs2a_sandbox.documentation.site import page_names, read_page, respond
 
-__all__ = ["Site"]
+__all__ = ["page_names", "read_page", "respond"]

@@ -1,4 +1,4 @@
-"""Converts Markdown to HTML, with the anchors of headings that pages link to."""
+"""Converts Markdown to HTML with anchors for headings."""
 
 import posixpath
 import re

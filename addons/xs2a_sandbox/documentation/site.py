@@ -1,9 +1,9 @@
-"""The documentation at `/_sandbox/docs/`: pages, images, and the OpenAPI documents that they link to."""
+"""The documentation at `/_sandbox/docs/`: pages, images, and the linked OpenAPI documents."""
 
 import base64
 import hashlib
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,51 +17,35 @@ from xs2a_sandbox.http.messages import html, redirect
 START = "index.md"
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
-_IMAGES = {".png": "image/png", ".svg": "image/svg+xml"}
-
-
-class Site:
-    """`generated` maps the names of generated pages and documents to their functions. Each is called once."""
-
-    def __init__(self, generated: Mapping[str, Callable[[], str]]) -> None:
-        self._generated = {name: cache(make) for name, make in generated.items()}
-
-    def answer(self, base: str, path: Sequence[str]) -> Response:
-        """Return the content at `path` below `base`, where the table of contents is."""
-        name = "/".join(path)
-        if not name:
-            return redirect(f"{base}/{START}")
-        if name.endswith(".md") and (text := self.text(name)) is not None:
-            return _page(name, text)
-        if (made := self._generated.get(name)) is not None:
-            return Response(headers=(("Content-Type", "text/plain; charset=utf-8"), _NO_SNIFF), body=made().encode())
-        if (image := _IMAGES.get(posixpath.splitext(name)[1])) and (file := _file(name)):
-            return Response(headers=(("Content-Type", image), _NO_SNIFF), body=file.read_bytes())
-        if f"{name}.md" in self.names():
-            return redirect(f"{base}/{name}.md")
-        return self._nowhere(name)
-
-    def names(self) -> list[str]:
-        """Return the names of the pages, such as `journeys/consent.md`."""
-        folder = bundled("docs")
-        written = {file.relative_to(folder).as_posix() for file in folder.rglob("*.md")}
-        return sorted(written | {name for name in self._generated if name.endswith(".md")})
-
-    def text(self, name: str) -> str | None:
-        """Return the page in Markdown."""
-        if made := self._generated.get(name):
-            return made()
-        file = _file(name)
-        return None if file is None else file.read_text("utf-8")
-
-    def _nowhere(self, name: str) -> Response:
-        close = did_you_mean(name.removesuffix(".md"), [known.removesuffix(".md") for known in self.names()])
-        return _show(
-            "nowhere.html", 404, title="There is no such page", name=name, close=close, up="../" * name.count("/")
-        )
-
-
+_MEDIA_TYPES = {".png": "image/png", ".svg": "image/svg+xml", ".yaml": "text/plain; charset=utf-8"}
 _NO_SNIFF = ("X-Content-Type-Options", "nosniff")
+
+
+def respond(base: str, path: Sequence[str]) -> Response:
+    """Return the content at `path` below `base`. `base` itself redirects to the table of contents."""
+    name = "/".join(path)
+    if not name:
+        return redirect(f"{base}/{START}")
+    if name.endswith(".md") and (text := read_page(name)) is not None:
+        return _page(name, text)
+    if (media_type := _MEDIA_TYPES.get(posixpath.splitext(name)[1])) and (file := _file(name)):
+        return Response(headers=(("Content-Type", media_type), _NO_SNIFF), body=file.read_bytes())
+    if f"{name}.md" in page_names():
+        return redirect(f"{base}/{name}.md")
+    close = did_you_mean(name.removesuffix(".md"), [known.removesuffix(".md") for known in page_names()])
+    return _show("nowhere.html", 404, title="There is no such page", name=name, close=close, up="../" * name.count("/"))
+
+
+def page_names() -> list[str]:
+    """Return the names of the pages, such as `journeys/consent.md`."""
+    folder = bundled("docs")
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.md"))
+
+
+def read_page(name: str) -> str | None:
+    """Return the page's Markdown, or None if there is no such page."""
+    file = _file(name)
+    return None if file is None else file.read_text("utf-8")
 
 
 def _file(name: str) -> Path | None:

@@ -65,8 +65,8 @@ def ensure_folder(folder: Path) -> None:
         mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
         if is_link and mode & _OTHERS:
             raise ConfigError(
-                f"the folder {folder} is a link to one that others may look into (mode {mode:04o}): "
-                f"chmod 700 {folder.resolve()}, or name another one: --confdir DIR"
+                f"the folder {folder} is a link to a folder that other users can read (mode {mode:04o}): "
+                f"chmod 700 {folder.resolve()}, or choose another one with --confdir DIR"
             )
         if mode & _OTHERS:
             os.fchmod(descriptor, mode & ~_OTHERS)
@@ -92,11 +92,11 @@ def ensure_file(file: Path, what: str, make: Callable[[], str], fits: Callable[[
                     os.link(made, file)
     except OSError as error:
         raise ConfigError(
-            f"cannot keep the {what} in {folder}: {error.strerror}. Name another directory: --confdir DIR"
+            f"cannot store the {what} in {folder}: {error.strerror}. Choose another folder with --confdir DIR"
         ) from error
     text = read_file(file, what, fits)
     if text is None:
-        raise ConfigError(f"{file} is gone as soon as it is made. Name another directory: --confdir DIR")
+        raise ConfigError(f"{file} disappears as soon as it is created. Choose another folder with --confdir DIR")
     return text
 
 
@@ -115,7 +115,7 @@ def read_file(file: Path, what: str, fits: Callable[[str], object]) -> str | Non
             os.close(descriptor)
     except FileNotFoundError as error:
         if file.is_symlink():
-            raise ConfigError(f"the {what} {file} is a link that leads nowhere: remove it") from error
+            raise ConfigError(f"the {what} {file} is a broken symbolic link; remove it") from error
         return None
     except OSError as error:
         raise ConfigError(f"the {what} {file} cannot be read: {error.strerror}") from None
@@ -125,9 +125,9 @@ def _read(descriptor: int, file: Path, what: str, fits: Callable[[str], object])
     opened, link = os.fstat(descriptor), os.lstat(file)
     is_link = stat.S_ISLNK(link.st_mode)
     if not stat.S_ISREG(opened.st_mode):
-        raise ConfigError(f"the {what} {file} cannot be read: it is no regular file")
+        raise ConfigError(f"the {what} {file} cannot be read: it is not a regular file")
     if is_link and link.st_uid not in (0, os.geteuid()):
-        raise ConfigError(f"the {what} {file} is a link that another user has made (uid {link.st_uid}): remove it")
+        raise ConfigError(f"the {what} {file} is a link that another user created (uid {link.st_uid}); remove it")
     text = os.read(descriptor, _LONGEST).decode(errors="replace").strip()
     mode = stat.S_IMODE(opened.st_mode)
     if mode & _OTHERS and fits(text):
@@ -138,8 +138,8 @@ def _read(descriptor: int, file: Path, what: str, fits: Callable[[str], object])
             )
         os.fchmod(descriptor, mode & ~_OTHERS)
         logger.warning(
-            "the %s %s could be read by others (mode %04o); it is yours alone now, but if others use this machine, "
-            "remove it: a new one is made at the next start",
+            "the %s %s could be read by others (mode %04o); now only you can read it, but if others use this "
+            "machine, remove it: the next start creates a new one",
             what,
             file,
             mode,

@@ -23,7 +23,7 @@ _NO_APPS = frozenset(
     "about blob chrome content data devtools file filesystem ftp intent javascript jar mailto resource res "
     "sms tel urn vbscript view-source ws wss".split()
 )
-"""Schemes that run something, read something, or lead nowhere. Every other non-web scheme belongs to an app."""
+"""Schemes that run something, read something, or do nothing. Every other non-web scheme belongs to an app."""
 _LONGEST = 100
 """Longer texts are not cached: they cannot be an IBAN, BIC or address, and would fill the memory."""
 
@@ -157,7 +157,7 @@ _FORMATS = {
     "redirect-uri": _Format(
         is_redirect_uri,
         "https://tpp.example/back",
-        "an http or https URL, or one of an app's own scheme, percent-encoded (a space is %20, [ is %5B)",
+        "an http or https URL, or a URL with an app's own scheme, percent-encoded (a space is %20, [ is %5B)",
     ),
     "uuid": _Format(is_uuid, "0cae8c3e-1111-4222-8333-444455556666", "a UUID"),
 }

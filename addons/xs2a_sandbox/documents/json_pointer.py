@@ -18,9 +18,9 @@ def pointer_text(pointer: Sequence[str | int]) -> str:
 def parse_pointer(text: str) -> tuple[str, ...]:
     """Return the steps, unescaped. Raises ValueError."""
     if text and not text.startswith("/"):
-        raise ValueError("a JSON Pointer begins with /")
+        raise ValueError("a JSON Pointer must start with /")
     if _BAD_ESCAPE.search(text):
-        raise ValueError("in a JSON Pointer ~ is written ~0, and a / inside a name ~1")
+        raise ValueError("in a JSON Pointer, write ~0 for ~, and ~1 for a / inside a name")
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:])
 
 
@@ -37,7 +37,7 @@ def at_pointer(value: Any, steps: Sequence[str]) -> tuple[Any, ...]:
 
 
 def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every text, number, boolean and null in a JSON value, with its JSON Pointer."""
+    """Yield every string, number, boolean and null in a JSON value, with its JSON Pointer."""
     if not isinstance(value, dict | list):
         yield pointer, value
         return

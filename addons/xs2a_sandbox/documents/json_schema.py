@@ -209,7 +209,7 @@ SCHEMAS = "https://xs2a-sandbox.invalid/schemas/"
 
 
 class Breach(NamedTuple):
-    """A place that violates the schema, the violated keyword, and a text that continues the member's name."""
+    """A place that violates the schema, the violated keyword, and a text to print after the member's name."""
 
     pointer: tuple[str | int, ...]
     keyword: str
@@ -230,7 +230,7 @@ class Schemas:
     """The schemas of some directories by name. Earlier directories win.
 
     `payments/sepa-credit-transfers` is a file with SUFFIX; `accounts#Account` is a part of any file: a schema in the
-    components of an OpenAPI document, or in the `$defs` of a schema. A part that begins with a slash is a JSON Pointer.
+    components of an OpenAPI document, or in the `$defs` of a schema. A part that starts with a slash is a JSON Pointer.
     Files are read and schemas compiled at first use.
 
     Raises:
@@ -239,7 +239,7 @@ class Schemas:
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        self._directories = tuple(directories)
+        self.directories = tuple(directories)
         self._read = cache(self._parse)
         self._schemas: dict[str, Schema] = {}
         self._marked: dict[str, frozenset[str]] = {}
@@ -267,6 +267,11 @@ class Schemas:
             raise KeyError(file)
         return place[1]
 
+    def file_of(self, name: str) -> Path | None:
+        """Return the file that contains the schema of that name."""
+        file = self._find_file(name)
+        return self.path(file) if file else None
+
     def has_file(self, file: str) -> bool:
         return file.endswith(ENDINGS) and self._place(file) is not None
 
@@ -282,7 +287,7 @@ class Schemas:
         return sorted({*self._list(SUFFIX), *self._opened})
 
     def names(self, like: str = "") -> list[str]:
-        """Return all names; if `like` has or needs a part, the names in its file."""
+        """Return all names, or the names in the file of `like` if it has or needs a part."""
         file = self._find_file(f"{like.partition('#')[0]}#")
         if file and ("#" in like or not file.endswith(SUFFIX)):
             try:
@@ -306,7 +311,7 @@ class Schemas:
     def _list(self, ending: str) -> set[str]:
         return {
             file.relative_to(directory).as_posix()
-            for directory in self._directories
+            for directory in self.directories
             for file in directory.rglob("*" + ending)
         }
 
@@ -338,7 +343,7 @@ class Schemas:
         """Return the directory, and the file in it. A name cannot lead out of the directory."""
         if {"", ".."} & set(file.removesuffix(SUFFIX).split("/")):
             return None
-        candidates = ((directory, directory / file) for directory in self._directories)
+        candidates = ((directory, directory / file) for directory in self.directories)
         return next((place for place in candidates if place[1].exists()), None)
 
     def _parse(self, file: str) -> Any:
@@ -364,7 +369,7 @@ def _load(path: Path, directory: Path) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Unreadable([Problem(path, 1, 1, "schema-json", f"this is not JSON: {error}")]) from None
+        raise Unreadable([Problem(path, 1, 1, "schema-json", f"the file must be JSON: {error}")]) from None
 
 
 def _named_parts(document: Any) -> Mapping[str, Any]:
@@ -403,7 +408,7 @@ class Schema:
         return accepts
 
     def breaches(self, value: Any) -> Iterator[Breach]:
-        """Yield all violations, each with its place and a text that does not quote the value."""
+        """Yield all violations, each with its place and a string that does not quote the value."""
         for error in self._errors(value):
             for each in _pick_meant(error):
                 complaint = of_body(each)
@@ -418,7 +423,7 @@ class Schema:
         return [*resolved, *(branch.resolve() for node in resolved for branch in node.branches())]
 
     def complaint(self, body: Any) -> Complaint | None:
-        """Return the first mistake, as a text that continues the member's name, or None if the body is valid."""
+        """Return the first mistake, as a text to print after the member's name, or None if the body is valid."""
         if self.accepts(body):
             return None
         return of_body(first_of(self._errors(body)))

@@ -30,7 +30,7 @@ def version_mistake(document: Mapping[str, Any]) -> str | None:
     version = str(document.get("openapi", "3.0"))
     if version.split(".")[:2] in (["3", "0"], ["3", "1"]):
         return None
-    return f"documents of OpenAPI 3.0 and 3.1 are read, not {version[:20]}"
+    return f"only OpenAPI 3.0 and 3.1 are supported, not {version[:20]}"
 
 
 def places(document: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
@@ -64,7 +64,7 @@ def _unnamed(value: Any, pointer: Place = ()) -> Iterator[tuple[Place, Any]]:
 def translate(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document with all schemas as JSON Schema 2020-12. Only those of OpenAPI 3.0 have to be translated."""
     if not is_whole(document):
-        schema: dict[str, Any] = _translate_schema(document) if _has_own_words(document) else dict(document)
+        schema: dict[str, Any] = translate_schema(document) if _has_own_words(document) else dict(document)
         return schema
     translated: dict[str, Any] = _copy(document)
     others: set[str] = set()
@@ -73,7 +73,7 @@ def translate(document: Mapping[str, Any]) -> dict[str, Any]:
         above: Any = translated
         for step in pointer[:-1]:
             above = above[step]
-        above[pointer[-1]] = _translate_schema(part) if is_of_3_0 else part
+        above[pointer[-1]] = translate_schema(part) if is_of_3_0 else part
         others |= {reference.partition("#")[0] for reference in _references(above[pointer[-1]])} - {""}
     if others:
         # Validators look for references to other files here, but not everywhere in an OpenAPI document.
@@ -119,7 +119,8 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[Any]:
     yield from (schema[keyword] for keyword in _SINGLE if keyword in schema)
 
 
-def _translate_schema(schema: Any) -> Any:
+def translate_schema(schema: Any) -> Any:
+    """Return a schema of OpenAPI 3.0 as JSON Schema 2020-12. References stay as they are."""
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
@@ -137,10 +138,10 @@ def _translate_schema(schema: Any) -> Any:
 
 def _translate_value(keyword: str, value: Any) -> Any:
     if keyword == "properties" and isinstance(value, dict):
-        return {name: _translate_schema(inner) for name, inner in value.items()}
+        return {name: translate_schema(inner) for name, inner in value.items()}
     if keyword in _LISTS and isinstance(value, list):
-        return [_translate_schema(branch) for branch in value]
-    return _translate_schema(value) if keyword in _SINGLE else value
+        return [translate_schema(branch) for branch in value]
+    return translate_schema(value) if keyword in _SINGLE else value
 
 
 def _translate_limits(schema: dict[str, Any]) -> None:

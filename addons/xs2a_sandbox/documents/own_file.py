@@ -25,7 +25,7 @@ def read(file: Path, *, folder: Path | None = None, limit: int = LARGEST) -> byt
     """Return the content of a regular file, which must be in `folder` if one is given.
 
     Raises:
-        OSError: its `strerror` says what is wrong, also for errors that are not the operating system's.
+        OSError: its `strerror` describes the problem, including problems that the operating system does not report.
     """
     with open_file(file, folder=folder) as stream:
         content = stream.read(limit + 1)
@@ -42,10 +42,9 @@ def open_file(file: Path, *, folder: Path | None = None) -> BinaryIO:
     except RuntimeError as error:  # circular links
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(file)) from error
     if not inside:
-        raise OSError(errno.EPERM, f"it leads out of the folder {folder}, to {real}; copy it there", str(file))
-    # Check it before opening, because opening a device may have effects. The flags make sure that a pipe which has
-    # replaced
-    # it meanwhile does not block.
+        raise OSError(errno.EPERM, f"it resolves to {real}, outside {folder}: copy it into that folder", str(file))
+    # Check the file before opening it: opening a device may have effects. If a pipe replaces the file in between,
+    # the flags keep it from blocking.
     _check_regular(real.stat(), file)
     descriptor = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
@@ -61,4 +60,4 @@ def _check_regular(status: os.stat_result, file: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-        raise OSError(errno.EINVAL, f"it is no regular file but {kind}", str(file))
+        raise OSError(errno.EINVAL, f"it is not a regular file but {kind}", str(file))

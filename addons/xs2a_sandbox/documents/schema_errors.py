@@ -108,38 +108,46 @@ def _relevance(error: SchemaError) -> tuple[Any, ...]:
 
 
 def _order(error: SchemaError) -> int:
-    """Return a greater number for keywords that come earlier in the schema; these are preferred."""
+    """Return a greater number for keywords that are earlier in the schema, because these are preferred."""
     keywords = list(error.schema) if isinstance(error.schema, dict) else []
     return -keywords.index(error.keyword) if error.keyword in keywords else 0
 
 
 def did_you_mean(word: str, words: Iterable[Any]) -> str:
-    """Return `; did you mean 'x'?`, or an empty text if no word is similar."""
+    """Return `; did you mean 'x'?`, or an empty string if no word is similar."""
+    near = closest(word, words)
+    return f"; did you mean {near}?" if near else ""
+
+
+def closest(word: str, words: Iterable[Any]) -> str | None:
+    """Return the most similar word, or None if no word is similar."""
     near = difflib.get_close_matches(word, [k for k in words if isinstance(k, str)], n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    return near[0] if near else None
 
 
 def of_body(error: SchemaError) -> Complaint:
     """Return the complaint about a JSON body. Its text continues the name of the member at `pointer`."""
     pointer, keyword, rule, value, schema = _parts(error)
     if error.is_name:
-        return Complaint((*pointer, value), "wrong-value", f"is a name that {_rule(keyword, rule, schema)}", True)
+        return Complaint(
+            (*pointer, value), "wrong-value", f"is an invalid name: it {_rule(keyword, rule, schema)}", True
+        )
     match keyword:
         case "required":
             missing = next(name for name in rule if name not in value)
             return Complaint((*pointer, missing), "missing-key", "is required")
         case "dependentRequired":
             name, missing = next((n, m) for n, names in rule.items() if n in value for m in names if m not in value)
-            return Complaint((*pointer, missing), "missing-key", f"is required beside {name}")
+            return Complaint((*pointer, missing), "missing-key", f"is required together with {name}")
         case "additionalProperties" | "unevaluatedProperties":
             name = next(_find_unknown(value, schema), None)
             if name is not None:
                 hint = did_you_mean(name, _keys(schema))
-                return Complaint((*pointer, name), "unknown-key", f"is not known there{hint}", True)
+                return Complaint((*pointer, name), "unknown-key", f"is unknown here{hint}", True)
         case "anyOf" | "oneOf":
             needed = [name for branch in rule if isinstance(branch, dict) for name in branch.get("required", ())]
             one_of = f": one of {', '.join(needed)} is needed" if needed else ""
-            return Complaint(pointer, "wrong-value", f"has none of the forms it may have{one_of}")
+            return Complaint(pointer, "wrong-value", f"does not match any of the allowed forms{one_of}")
         case "type" | "maxLength" if keyword == "type" or rule == 0:
             # A member that only accepts the empty text accepts no text with content.
             is_text = schema.get("maxLength") != 0
@@ -174,7 +182,7 @@ def of_file(error: SchemaError) -> Iterator[Complaint]:
             for key, others in rule.items():
                 for other in others if key in value else ():
                     if other not in value:
-                        yield Complaint((*pointer, key), "missing-key", f"{key} needs the key {other} beside it", True)
+                        yield Complaint((*pointer, key), "missing-key", f"{key} also needs the key {other}", True)
         case "anyOf" | "oneOf":
             yield from _branches(error)
         case "type":
@@ -203,7 +211,7 @@ def _find_unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterat
 
 
 def _branches(error: SchemaError) -> Iterator[Complaint]:
-    """Yield the complaints of the branch that was probably meant; those of other branches are noise."""
+    """Yield the complaints of the branch that was probably meant. The complaints of other branches are noise."""
     pointer, _, rules, value, schema = _parts(error)
     needs = [rule["required"][0] for rule in rules if isinstance(rule, dict) and set(rule) == {"required"}]
     if not any(error.branches):
@@ -211,7 +219,9 @@ def _branches(error: SchemaError) -> Iterator[Complaint]:
             return  # if it is not a mapping, that is the error to report
         both = [key for key in needs if isinstance(value, dict) and key in value]
         what = (
-            f"only one of {_either(both, 'and')} may be given" if both else "fits several forms of which one is meant"
+            f"only one of {_either(both, 'and')} may be given"
+            if both
+            else "matches several forms, but must match exactly one"
         )
         yield Complaint((*pointer, both[-1]) if both else pointer, "wrong-value", what, bool(both))
         return
@@ -231,7 +241,7 @@ def _branches(error: SchemaError) -> Iterator[Complaint]:
 
 
 def _is_other(error: SchemaError) -> bool:
-    """Return whether the value as a whole has another type than the branch is for."""
+    """Return whether the value as a whole has a type different from the branch's."""
     return error.keyword in ("type", "enum", "const") and not error.depth
 
 
@@ -293,11 +303,11 @@ def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
         case "uniqueItems":
             return "has the same entry twice"
         case "contains":
-            return "lacks an entry that must be there"
+            return "lacks a required entry"
         case "not":
             return "has a form that is not allowed here"
         case None:
-            return "holds something that is not allowed here"
+            return "contains something that is not allowed here"
     return f"does not satisfy {keyword}: {_write(rule)}"
 
 

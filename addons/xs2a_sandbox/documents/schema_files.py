@@ -1,4 +1,4 @@
-"""Checks schema files before they are used: valid 2020-12, and no reference that leads nowhere.
+"""Checks schema files before they are used: they must be valid 2020-12, without broken references.
 
 OpenAPI 3.0 documents are checked after their translation.
 """
@@ -19,6 +19,7 @@ _PLAIN = ("const", "default", "enum", "examples")
 """Keywords whose values are not schemas."""
 _BY_NAME = ("$defs", "dependentSchemas", "patternProperties", "properties")
 """Keywords whose members are schemas under names of the author's choice."""
+_FORMATS = frozenset((*FORMATS, *OF_JSON_SCHEMA))
 
 
 def check(schemas: Schemas) -> list[Problem]:
@@ -60,9 +61,9 @@ def _complaints(file: str, document: Any, schemas: Schemas) -> Iterator[Complain
         yield Complaint(("swagger" if "swagger" in document else "openapi",), "schema", mistake)
         return
     if document.get("$schema", DRAFT) != DRAFT:
-        yield Complaint(("$schema",), "schema", f"schemas are read as {DRAFT}: say that, or leave it out")
+        yield Complaint(("$schema",), "schema", f"only {DRAFT} is supported: use that value, or remove the keyword")
         return
-    keywords = _KEYWORDS if "$schema" in document else _KEYWORDS | openapi_schemas.WORDS
+    keywords = KEYWORDS if "$schema" in document else KEYWORDS | openapi_schemas.WORDS
     for place, schema in openapi_schemas.places(document):
         for complaint in _complaints_of_schema(file, schema, schemas, keywords):
             yield complaint._replace(pointer=(*place, *complaint.pointer))
@@ -80,45 +81,44 @@ def _complaints_of_schema(file: str, whole: Any, schemas: Schemas, keywords: fro
         for keyword in schema:
             if hint := did_you_mean(keyword, keywords) if keyword not in keywords else "":
                 yield Complaint((*pointer, keyword), "schema", f"unknown keyword {keyword}{hint}", True)
-        formats = {*FORMATS, *OF_JSON_SCHEMA}
-        if (format_name := schema.get("format", "uuid")) not in formats:
-            hint = did_you_mean(format_name, formats) or f"; there are {', '.join(sorted(formats))}"
+        if (format_name := schema.get("format", "uuid")) not in _FORMATS:
+            hint = did_you_mean(format_name, _FORMATS) or f"; the formats are {', '.join(sorted(_FORMATS))}"
             yield Complaint((*pointer, "format"), "schema", f"unknown format {format_name}{hint}")
 
 
 def _check_reference(file: str, reference: str, schemas: Schemas, seen: frozenset[str] = frozenset()) -> str | None:
-    """Describe why a reference leads nowhere. `seen` are the references that led to it."""
+    """Describe why a reference is broken. `seen` are the references on the way to it."""
     target = _find_target(file, reference, schemas)
     if isinstance(target, str):
         return None if seen else target  # it is reported where the reference is written
     other, part, place = target
     for following in _alternatives(part):
         if place in seen:
-            return f"{reference} leads back to itself"
+            return f"{reference} refers to itself"
         if _check_reference(other, following, schemas, seen | {place}):
-            return f"{reference} leads back to itself"
+            return f"{reference} refers to itself"
     return None
 
 
 def _find_target(file: str, reference: str, schemas: Schemas) -> tuple[str, Any, str] | str:
-    """Return the file, the part and its URI that a reference leads to, or why it leads nowhere."""
+    """Return the file, the part and the URI of a reference's target, or why the reference is broken."""
     url, _, fragment = urljoin(SCHEMAS + file, reference).partition("#")
     if not url.startswith(SCHEMAS) or urlsplit(reference).netloc:
-        return f"{reference} is a URL, and nothing is ever fetched: put the schema beside this one, and name its file"
+        return f"{reference} is a URL, which is never fetched: save that schema next to this one, and use its file name"
     other = url.removeprefix(SCHEMAS)
     if not schemas.has_file(other):
-        hint = did_you_mean(other, schemas.files()) or f"; files of schemas end in {', '.join(ENDINGS)}"
-        return f"{reference} leads to no schema: there is no {other}{hint}"
+        hint = did_you_mean(other, schemas.files()) or f"; the names of schema files end in {', '.join(ENDINGS)}"
+        return f"{reference} does not refer to a schema: there is no {other}{hint}"
     part = schemas.read(other)
     try:
         steps = parse_pointer(unquote(fragment))
     except ValueError as error:
-        return f"{reference} ends in what is no JSON Pointer: {error}"
+        return f"{reference} does not end in a valid JSON Pointer: {error}"
     for position, step in enumerate(steps):
         if not isinstance(part, dict) or step not in part:
             hint = did_you_mean(step, part) if isinstance(part, dict) else ""
             above = "/".join(steps[:position])
-            return f"{reference} leads nowhere: {f'/{above}' if above else 'the file'} has no {step}{hint}"
+            return f"{reference} does not exist: {f'/{above}' if above else 'the file'} has no {step}{hint}"
         part = part[step]
     return other, part, f"{url}#{fragment}"
 
@@ -150,7 +150,7 @@ def _schemas_in(schema: Any, pointer: tuple[str | int, ...] = ()) -> Iterator[tu
             yield from _schemas_in(value, (*pointer, keyword))
 
 
-_KEYWORDS = frozenset(
+KEYWORDS = frozenset(
     "$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf anyOf "
     "const contains contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas "
     "deprecated description else enum examples exclusiveMaximum exclusiveMinimum format if items maxContains maxItems "

@@ -96,7 +96,9 @@ class Loader:
                 value, root = self.value(self.next(), 1)
                 self.next()
                 if not isinstance(another := self.next(), yaml.StreamEndEvent):
-                    self.complain(_start(another), "documents", "a second document begins here; use a file for each")
+                    self.complain(
+                        _start(another), "documents", "a second document starts here; use a separate file for each"
+                    )
         except yaml.MarkedYAMLError as error:
             self.syntax(error)
         except yaml.YAMLError as error:
@@ -117,19 +119,19 @@ class Loader:
         if expression >= 0:
             self.complain((line, expression), "unquoted-expression", _EXPRESSION)
             return
-        text = error.problem or "is no YAML"
+        text = error.problem or "is not YAML"
         at = source[column : column + 1]
         if "tab" in text or at == "\t":
-            text = "a tab cannot indent; use spaces"
+            text = "do not indent with tabs; use spaces"
         elif at and "cannot start any token" in text:
-            text = f'text cannot begin with {at}; quote it: "{at}…"'
+            text = f'text cannot start with {at}; quote it: "{at}…"'
         elif "mapping values are not allowed" in text:
-            text += '; quote text that holds ": " or ends with ":"'
+            text += '; quote text that contains ": " or ends with ":"'
         elif error.context:
             begins = error.context_mark
             text += f" {error.context}"
             if begins and begins.line < line:
-                text += f" that begins in line {begins.line + 1}"
+                text += f" that starts in line {begins.line + 1}"
         self.complain((line, column), "syntax", text)
 
     def value(self, event: Any, depth: int) -> tuple[Any, Position]:
@@ -185,7 +187,7 @@ class Loader:
         while not isinstance(inner := self.next(), yaml.MappingEndEvent):
             key, at = self.key(inner, place, depth), _start(inner)
             if key in values:
-                self.complain(at, "duplicate-key", f"the key {key} is there already, in line {keys[key][0] + 1}")
+                self.complain(at, "duplicate-key", f"the key {key} already exists, in line {keys[key][0] + 1}")
             value, placed = self.value(self.next(), depth + 1)
             values[key], places[key], keys[key] = value, placed, at
         return values, Position(*place, places, keys)
@@ -209,13 +211,13 @@ class Loader:
         if event.anchor is not None:
             self.anchors[event.anchor] = _Anchored(event.value, Position(*at), 1, 0)
         if event.value == "<<" and not event.style:
-            self.complain(at, "merge-key", "merge keys (<<) are not supported; write the members out")
+            self.complain(at, "merge-key", "merge keys (<<) are not supported; copy the members here")
             return f"\0{at}"
         return str(event.value)
 
     def alias(self, name: str, place: tuple[int, int], depth: int) -> tuple[Any, Position]:
         if (anchored := self.anchors.get(name)) is None:
-            what = "is inside the value it names" if name in self.anchors else "names no anchor before it"
+            what = "is inside the value that it refers to" if name in self.anchors else "refers to no earlier anchor"
             self.complain(place, "alias", f"*{name} {what}")
             return None, Position(*place)
         self.aliased += anchored.size

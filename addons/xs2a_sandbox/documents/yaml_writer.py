@@ -47,14 +47,14 @@ def survives(value: Any) -> bool:
 
 
 def write_exactly(value: Any) -> str:
-    """Return a text that is equal for equal values: ignores the order of members; 1.10, 1.1 and "1.10" differ."""
+    """Return the same string for equal values. Ignores the order of members, but 1.10, 1.1 and "1.10" differ."""
     return json.dumps(value, sort_keys=True, default=_decimal)
 
 
 def _decimal(value: Any) -> Any:
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
-    raise TypeError(f"{type(value).__name__} is no YAML value")
+    raise TypeError(f"{type(value).__name__} is not a YAML value")
 
 
 def _lines(value: Any) -> list[str]:

@@ -32,7 +32,7 @@ class ClientHeader:
         return cls(name.lower(), networks) if name else None
 
     def take(self, headers: Headers, peer: Any) -> tuple[Headers, tuple[bytes, ...]]:
-        """Return the headers without this one, and its certificates; none if the peer is not trusted."""
+        """Remove this header. Return the other headers, and the certificates in it: none from an untrusted peer."""
         values = [value for value in headers.all(self.name) if value]
         if self.name not in headers.first:
             return headers, ()

@@ -1,4 +1,4 @@
-"""Limits the number of connections to the doors, and their time."""
+"""Limits the number of connections to the doors, and the time that clients may take to send a request."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from xs2a_sandbox.config.limits import Limits
+from xs2a_sandbox.http.patience import Patience
 
 TICK = 1.0
 """Seconds between two checks of all connections."""
@@ -17,13 +18,13 @@ logger = logging.getLogger(__name__)
 
 
 class Connection:
-    """The place and the time limit of a client. `answering` counts complete requests that are not answered yet.
+    """A client's connection and its time limit. `answering` counts complete requests that are not answered yet.
 
     While there are any, the client has no time limit. If `crowded`, its requests are rejected, because there are too
     many connections.
     """
 
-    __slots__ = ("_looked", "_unsent", "answering", "crowded", "deadline", "held", "limits", "transport")
+    __slots__ = ("_looked", "_unsent", "answering", "crowded", "deadline", "held", "limits", "transport", "waits")
 
     def __init__(self, limits: Limits, transport: asyncio.Transport | None = None, *, crowded: bool = False) -> None:
         self.limits = limits
@@ -32,6 +33,8 @@ class Connection:
         self.answering = 0
         self.held: Callable[[], int] = int
         """Returns the bytes of answers that wait for the client's windows. HTTP/1.1 has none."""
+        self.waits: dict[str, Patience] = {}
+        """The waits for answers at mitmproxy's doors, by the id of the flow."""
         self.deadline = monotonic() + self.limits.head_time
         self._unsent, self._looked = (0, 0), 0.0
 
@@ -86,7 +89,7 @@ class Connections:
             return self._open[transport]
         crowded = len(self._open) >= self.most
         if crowded and not self._full:
-            logger.warning("%d connections are open: more are refused until some are closed", len(self._open))
+            logger.warning("%d connections are open: the sandbox refuses more until some are closed", len(self._open))
         self._full = crowded
         if len(self._open) >= self.most + self.limits.crowd:
             return None
@@ -110,7 +113,7 @@ class Connections:
 
 
 def allow_files(limits: Limits) -> None:
-    """Raise this process's limit of open files as far as it may, to what all connections need."""
+    """Raise the limit on open files so that it suffices for all connections, at most to the hard limit."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -27,6 +27,9 @@ from xs2a_sandbox.http.patience import Patience
 from xs2a_sandbox.http.target import outline
 from xs2a_sandbox.journal import reason
 
+CERTIFICATES = "client_certificates"
+"""The key of a transport's extra information for the client's certificates in DER, its own first."""
+
 type Application = Callable[[Request], Coroutine[Any, Any, Response]]
 
 type Repeat = Callable[[Request], Response | None]
@@ -49,10 +52,10 @@ LINGER = 1.0
 """Seconds without a byte after which a rejected client is assumed to have stopped sending."""
 
 LINGERS = 10
-"""How often a client that keeps sending gets these seconds."""
+"""The number of times that these seconds are extended for a client that keeps sending."""
 
 _NOW = 0.0
-"""In the past on any loop's clock."""
+"""A time that is in the past on the clock of any loop."""
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +65,7 @@ def unkept(_: Request) -> None:
 
 
 def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str, str]) -> OwnRefusal:
-    """Make an answer of the door itself."""
+    """Build an error response that comes from the door, not from the bank."""
     return messages.refusal(status, code, number, text, ("X-Sandbox-Source", "sandbox"), *headers)
 
 
@@ -71,29 +74,29 @@ def said_by_table(words: OwnRefusal, name: str, **values: Any) -> OwnRefusal:
     return replace(words, error=BankError(name, **values))
 
 
-_FAILURE = "the sandbox failed on this request, its log says why"
+_FAILURE = "the sandbox failed on this request; see its log"
 FAILED = said_by_table(
     refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E", _FAILURE),
     "internal",
     reason=_FAILURE,
 )
-STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E", "the sandbox stops, and has waited long enough for an answer")
+STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E", "the sandbox is stopping, and the answer took too long")
 TOO_MANY_CONNECTIONS = refusal(
-    503, "SERVICE_UNAVAILABLE", "XS2A997E", "too many connections are open, this one is closed", ("Retry-After", "1")
+    503, "SERVICE_UNAVAILABLE", "XS2A997E", "too many connections are open, so this one is closed", ("Retry-After", "1")
 )
-LATE = said_by_table(refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E", "the sandbox had no answer in time"), "timeout")
+LATE = said_by_table(refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E", "the sandbox did not answer in time"), "timeout")
 PROXY_AUTH_REQUIRED = refusal(
     407,
     "PROXY_AUTHENTICATION_REQUIRED",
     "XS2A992E",
-    "this proxy asks for the user name and password of --proxy-auth",
+    "this proxy requires the user name and password given with --proxy-auth",
     ("Proxy-Authenticate", 'Basic realm="xs2a-sandbox"'),
 )
 BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E", "the bank broke off in the middle of its answer")
 
 
 def endless(limits: Limits) -> OwnRefusal:
-    text = f"the answer is larger than {limits.swallowed} bytes, ask for it at the base URL"
+    text = f"the answer is larger than {limits.swallowed} bytes; request it at the base URL"
     return refusal(502, "SERVICE_UNAVAILABLE", "XS2A988E", text)
 
 
@@ -113,17 +116,17 @@ def head_too_large(limits: Limits, *, line_is_open: bool) -> OwnRefusal:
 
 def malformed(reason: str) -> OwnRefusal:
     """Return the answer to a malformed request. `reason` must not quote the request, which may contain secrets."""
-    return refusal(400, "FORMAT_ERROR", "XS2A989E", f"this is no HTTP: {reason}")
+    return refusal(400, "FORMAT_ERROR", "XS2A989E", f"this is not HTTP: {reason}")
 
 
 LONG_CHUNK_LINE = malformed("a line between the chunks of its body is too long")
 
 
-NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
+NO_PROXY = malformed("use CONNECT only at the port given with --proxy-port")
 
 
 def as_http1(response: Response) -> bytes:
-    """Return the complete last message of a connection."""
+    """Return the message for a response after which the connection is closed."""
     return head(response.status, [*frame_headers(response, "GET"), ("Connection", "close")]) + response.body
 
 
@@ -191,7 +194,7 @@ def stop(waiting: Waiting) -> None:
 def _note_upgrade(request: Request, wish: str) -> None:
     # Clients in Java and Apache's offer these two in every request, and accept an answer without them.
     if not re.fullmatch(r"h2c|tls/.*", wish, re.IGNORECASE):
-        text = "%s %s asks for an upgrade to %s: it is answered over HTTP/1.1, as nothing else is spoken here"
+        text = "%s %s requests an upgrade to %s: the answer uses HTTP/1.1, because this port supports nothing else"
         logger.warning(text, request.method, outline(request.target), wish[:40])
 
 
@@ -233,7 +236,7 @@ async def gather(
 def is_ending(error: BaseException) -> bool:
     """Return whether the process or this task is being stopped, which is the only error without an answer."""
     if isinstance(error, asyncio.CancelledError):
-        # A CancelledError that nobody requested is a bug of the engine like any other.
+        # A CancelledError without a request to cancel is a bug of the engine like any other.
         task = asyncio.current_task()
         return task is not None and task.cancelling() > 0
     return isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit))
@@ -243,7 +246,7 @@ def frame_headers(response: Response, method: str) -> list[tuple[str, str]]:
     """Return the headers to send, with a single correct `Content-Length`."""
     headers = [pair for pair in response.headers if pair[0].lower() not in SET_BY_DOORS]
     if response.fault == "truncate":
-        # At least one byte more than there is.
+        # More bytes than will be sent.
         return [*headers, ("Content-Length", str(len(response.body) or 1))]
     if response.status in (204, 304):
         return headers

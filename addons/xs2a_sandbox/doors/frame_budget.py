@@ -69,7 +69,7 @@ class FrameBudget:
         return None
 
     def note_sent(self, size: int) -> None:
-        """Note that a part of an answer was sent, for which window updates may come."""
+        """Note that a part of an answer was sent, so that the client may send window updates for it."""
         self._frames.earn(_EARNED + size // _KIB)
 
     def note_answered(self) -> None:
@@ -78,7 +78,7 @@ class FrameBudget:
 
     def _count(self, kind: int, flags: int, length: int, stream: int) -> Excess | None:
         if length > self._largest:
-            # h2 would wait for its end, and keep everything until then.
+            # h2 would wait for the end of the frame, and keep everything until then.
             return Excess(ErrorCodes.FRAME_SIZE_ERROR, "a frame that is too large")
         if kind in (_HEADERS, _CONTINUATION):
             self._block = length + (self._block if kind == _CONTINUATION else 0)
@@ -110,7 +110,7 @@ class _Left:
         self._left = min(self._left + 1, self._allowance.most)
 
     def earn(self, amount: int) -> None:
-        """Add units, even beyond the allowance, because they have been paid for."""
+        """Add units that have been paid for, even beyond the allowance."""
         self._left += amount
 
     def take(self, amount: int, what: str) -> Excess | None:

@@ -26,14 +26,14 @@ from xs2a_sandbox.journal import reason
 _OWN_FIELDS = door.SET_BY_DOORS | {"date"}
 
 _ORIGIN = re.compile(r"(https?)://([!-~]+)", re.IGNORECASE)
-_NO_TARGET = door.malformed("its target is neither a path nor an http or https URL of a host without a user")
+_NO_TARGET = door.malformed("its target must be a path, or an http or https URL without a user name")
 _VERSIONS = frozenset({"1.0", "1.1"})
 
 logger = logging.getLogger(__name__)
 
 
 class Service:
-    """What all connections of a door share: the engine, and the connections themselves.
+    """The shared state of all connections of a door: the engine, and the connections themselves.
 
     If it `gathers`, an answer is sent only when it is complete. Otherwise large answers are streamed.
     """
@@ -140,7 +140,7 @@ class HttpConnection(asyncio.Protocol):
         raise NotImplementedError
 
     def connect(self, authority: str, headers: Headers, goes_on: bool, rest: bytes) -> None:
-        """Handle a CONNECT, with the data after it."""
+        """Handle a CONNECT request. `rest` is the data received after it."""
         self.refuse(door.NO_PROXY)
 
     def _read_anew(self) -> None:
@@ -224,10 +224,10 @@ class HttpConnection(asyncio.Protocol):
         if self._connection.crowded:
             raise NotAnswered(door.TOO_MANY_CONNECTIONS)
         if len(self._turns) > (most := self._limits.pipelined):
-            raise NotAnswered(door.malformed(f"more than {most} others are before it on its connection"))
+            raise NotAnswered(door.malformed(f"more than {most} other requests are waiting on its connection"))
         version = self._version = self._parser.get_http_version()
         if version not in _VERSIONS:
-            raise NotAnswered(door.malformed("only HTTP/1.1 and HTTP/1.0 are spoken here"))
+            raise NotAnswered(door.malformed("only HTTP/1.1 and HTTP/1.0 are supported here"))
         if self._parser.should_upgrade():
             return
         headers = self._headers = Headers(self._pairs)
@@ -308,7 +308,7 @@ class HttpConnection(asyncio.Protocol):
         method, version, url = self._parser.get_method(), self._parser.get_http_version(), self._url
         if method == b"CONNECT":
             headers, goes_on = Headers(self._pairs), version == "1.1" and self._parser.should_keep_alive()
-            # Many clients omit the Host of a CONNECT, and what follows it is not its body.
+            # Many clients omit the Host of a CONNECT, and the data after it are not its body.
             mistake = request_head.mistake(headers, "1.0")
             if mistake:
                 self.refuse(door.malformed(mistake))
@@ -327,7 +327,7 @@ class HttpConnection(asyncio.Protocol):
         self._last = door.as_http1(self.service.tell(self._outline(), refusal, 0.0, None))
 
     def _outline(self) -> Request:
-        """Return method and path of a request, as far as they could be read."""
+        """Return the method and path of a request, if they could be read."""
         if 0 < len(self._url) <= self._limits.target:
             with suppress(httptools.HttpParserInvalidURLError):
                 path = (httptools.parse_url(self._url).path or b"/").decode("latin-1")
@@ -337,7 +337,7 @@ class HttpConnection(asyncio.Protocol):
     # Answers
 
     def _take_turns(self) -> None:
-        """Answer complete requests, until an answer has to be waited for."""
+        """Answer complete requests, until an answer takes time."""
         while self._turns and not self._task and not self.transport.is_closing():
             turn = self._turns.popleft()
             request, response = self._begin_answer(turn)
@@ -465,7 +465,7 @@ class HttpConnection(asyncio.Protocol):
         self.transport.close()
 
     def _end(self, last: bytes) -> None:
-        """Send the last message, and drop what still arrives: closing at once could lose the message."""
+        """Send the last message, and drop data that still arrive, because closing at once could lose the message."""
         self.transport.resume_reading()
         self.transport.write(last)
         self.transport.write_eof()

@@ -5,25 +5,28 @@ sent, before they have received anything except the answer to a CONNECT.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection
 from xs2a_sandbox.doors.http1 import HttpConnection, NotAnswered, ParsedRequest, RequestTarget, Service, split_url
-from xs2a_sandbox.doors.tls import CERTIFICATES, Certificates, Tls
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, PROXY, TLS_PORT, TUNNEL, Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.origin import PORTS, address, host_and_port, split_authority
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.doors.tls import Tls
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 """The answer to a CONNECT, the same as mitmproxy's."""
 
 _LOGIN = "proxy-authorization"
-_OTHER_SCHEME = door.malformed("the scheme of its target is not that of its connection")
+_OTHER_SCHEME = door.malformed("the scheme of its target does not match its connection")
 _NO_HOST = door.malformed("it names no host")
-_NO_TUNNEL = door.malformed("CONNECT is for HOST:PORT")
-_BEHIND_OTHERS = door.malformed("CONNECT comes before the answer to another request")
+_NO_TUNNEL = door.malformed("the target of CONNECT must be HOST:PORT")
+_BEHIND_OTHERS = door.malformed("CONNECT was sent before the answer to an earlier request")
 
 
 class PassOn(Protocol):
@@ -34,14 +37,18 @@ class PassOn(Protocol):
     ) -> None: ...
 
 
+type Encrypt = Callable[[str, asyncio.Protocol, Callable[[asyncio.Transport, bytes], None]], Tls]
+"""Returns the TLS layer for a client of this host, with the protocol above it. Other clients are passed on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Http1Proxy:
-    """What all connections to one port share."""
+    """The shared state of all connections to one port."""
 
     service: Service
-    certificates: Certificates
+    encrypt: Encrypt
     secret: bytes | None
-    """The login, user and password, that the proxy port requires; None if it requires none."""
+    """The user and password that the proxy port requires, or None."""
     pass_on: PassOn
 
     def proxy_port(self) -> asyncio.Protocol:
@@ -155,7 +162,7 @@ class _Inside(_Lane):
         if start.startswith(HANDSHAKE):
             self._scheme = "https"
             host = self._tunnel.host if self._tunnel else self.transport.get_extra_info("sockname")[0]
-            tls = Tls(host, self._proxy.certificates, self, self._pass_on)
+            tls = self._proxy.encrypt(host, self, self._pass_on)
             raw = self.transport
             raw.set_protocol(tls)
             tls.connection_made(raw)
@@ -173,7 +180,7 @@ class _Inside(_Lane):
         return RequestTarget(target, *host_and_port(authority, headers), self._scheme)
 
     def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
-        certificates = self.transport.get_extra_info(CERTIFICATES)
+        certificates = self.transport.get_extra_info(door.CERTIFICATES)
         if self._tunnel:
             return _request(turn, self.endpoint, self._tunnel.user, self._tunnel.address, certificates), None
         return _request(turn, self.endpoint, certificates=certificates), None

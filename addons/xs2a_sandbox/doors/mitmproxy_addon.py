@@ -41,7 +41,7 @@ FORCED: dict[str, Any] = {
     "upstream_cert": False,
     "websocket": False,
 }
-"""Options whose defaults in mitmproxy do not fit: set when the addon is loaded, and protected from later changes."""
+"""Options that need other values than mitmproxy's defaults: set at startup, and protected from later changes."""
 
 REFUSED = ("allow_hosts", "ignore_hosts", "tcp_hosts", "udp_hosts", "stream_large_bodies", "server_replay", "map_local")
 """Options that let mitmproxy forward data or answer without asking us."""
@@ -60,7 +60,7 @@ class ConnectionGuard:
     name = "xs2a-sandbox-guard"
 
     def server_connect(self, data: ServerConnectionHookData) -> None:
-        data.server.error = "xs2a-sandbox lets no connection out"
+        data.server.error = "xs2a-sandbox does not allow outgoing connections"
 
 
 class SandboxAddon(ConnectionGuard):
@@ -87,12 +87,10 @@ class SandboxAddon(ConnectionGuard):
         self._clients: dict[str, Connection] = {}
         self._large = asyncio.Semaphore(2)
         self._flows: WeakSet[http.HTTPFlow] = WeakSet()
-        self._waits: dict[str, set[Patience]] = {}
-        """The clients' waits for answers, by the connection."""
 
     @property
     def busy(self) -> bool:
-        """Whether a request still waits for the last byte of its answer."""
+        """Whether a request is still waiting for the last byte of its answer."""
         return any(flow.live for flow in self._flows)
 
     def load(self, loader: Loader) -> None:
@@ -143,9 +141,9 @@ class SandboxAddon(ConnectionGuard):
 
     def client_disconnected(self, client: Client) -> None:
         self._tunnels.pop(client.id, None)
-        for patience in self._waits.pop(client.id, ()):
-            patience.leave()
         if connection := self._clients.pop(client.id, None):
+            for patience in connection.waits.values():
+                patience.leave()
             self._connections.close(connection)
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
@@ -159,10 +157,10 @@ class SandboxAddon(ConnectionGuard):
             with self._connection(flow.client_conn) as connection:
                 await self._answer(flow, connection.crowded)
         except BaseException as error:
-            # mitmproxy forwards a request whose hook raised an exception, so nothing may get past this line.
+            # If a hook raises an exception, mitmproxy forwards the request, so every exception must be caught here.
             if door.is_ending(error):
                 raise
-            # Whatever is wrong with the flow, this must not fail as well.
+            # This must not fail, even if something is wrong with the flow.
             flow.response = to_mitmproxy(door.answer_failure(_outline(flow), error, self.tell), flow.request.method)
 
     async def _answer(self, flow: http.HTTPFlow, crowded: bool) -> None:
@@ -172,7 +170,7 @@ class SandboxAddon(ConnectionGuard):
         elif mistake := flow.request.is_http2 and _mistake(flow.request):
             response = self.tell(request, door.malformed(mistake), 0.0, None)
         elif is_admitted:
-            response = await self._ask(flow.client_conn, request)
+            response = await self._ask(flow, request)
             response = await door.gather(request, response, self._large, self._limits, self.tell)
         else:
             response = self.tell(request, door.PROXY_AUTH_REQUIRED, 0.0, None)
@@ -180,18 +178,15 @@ class SandboxAddon(ConnectionGuard):
         if crowded and flow.response:
             flow.response.headers["Connection"] = "close"
 
-    async def _ask(self, client: Client, request: Request) -> Response:
-        """Return the engine's answer; what is held meanwhile is let go if the client disconnects."""
-        patience = Patience()
-        self._waits.setdefault(client.id, set()).add(patience)
+    async def _ask(self, flow: http.HTTPFlow, request: Request) -> Response:
+        """Return the engine's answer. If the client disconnects or resets its stream, end the hold of its exchange."""
+        patience, waits = Patience(), self._connection(flow.client_conn).waits
+        waits[flow.id] = patience
         try:
             seconds = self._limits.answer_time
             return await door.ask(self.answer, request, seconds, self.tell, self.waiting, patience)
         finally:
-            waits = self._waits.get(client.id, set())
-            waits.discard(patience)
-            if not waits:
-                self._waits.pop(client.id, None)
+            del waits[flow.id]
 
     def _connection(self, client: Client) -> Connection:
         return self._clients.get(client.id) or Connection(self._limits)
@@ -202,7 +197,7 @@ class SandboxAddon(ConnectionGuard):
     def response(self, flow: http.HTTPFlow) -> None:
         """Add `Connection: close` if mitmproxy will close the connection, so that the client does not reuse it."""
         request, options = flow.request, flow.request.headers.get("Connection", "").lower()
-        # mitmproxy itself misses the option in another case.
+        # mitmproxy itself recognises the option only in lower case.
         ends = http1.connection_close(request.http_version, request.headers) or "close" in re.split(r"[,\s]+", options)
         if flow.response and ends:
             flow.response.headers["Connection"] = "close"
@@ -270,13 +265,13 @@ def _mistake(request: http.Request) -> str | None:
     data, headers = request.data, mitmproxy_layers.headers_of(request)
     authority, host = data.authority.decode("latin-1"), headers.get("Host")
     if not (data.path.startswith(b"/") or data.path == b"*"):
-        return "its :path is not a path"
+        return "its :path must be a path"
     if not (authority or host):
         return "it names no host"
     if authority and split_authority(authority) is None:
-        return "its :authority is neither a host nor a host with a port"
+        return "its :authority must be a host, with or without a port"
     if authority and host and Origin.of("https", authority) != Origin.of("https", host):
-        return "its Host header is not its :authority"
+        return "its Host header does not match its :authority"
     return request_head.mistake(headers, "2")
 
 
@@ -309,7 +304,7 @@ class Script(SandboxAddon):
 def from_environment() -> SandboxAddon:
     """Return the addon with the settings of file and environment.
 
-    A failure ends the process, which would forward requests.
+    A failure ends the process, which would otherwise forward requests.
     """
     from xs2a_sandbox.config import load_settings
     from xs2a_sandbox.engine import build

@@ -1,4 +1,4 @@
-"""HTTP in mitmproxy's layers for the proxy and the TLS door, with limits on what is kept of a request."""
+"""HTTP in mitmproxy's layers for the proxy and the TLS door, with limits on the size of requests."""
 
 # mitmproxy is only partly typed.
 # mypy: allow-untyped-calls
@@ -84,7 +84,7 @@ def choose(context: Context, start: bytes, connection: Connection, tell: Refusal
     elif place is TLS_PORT:
         logger.warning("%s speaks plain HTTP to %s", door.client_at(context.client.peername), place.speaks)
         refusal = tell(
-            door.unread_request(place.door), door.malformed(f"it came without TLS to {place.speaks}"), 0.0, None
+            door.unread_request(place.door), door.malformed(f"it was sent without TLS to {place.speaks}"), 0.0, None
         )
         return Last(context, door.as_http1(refusal))
     stack /= Http(context, mode, place, connection, tell)
@@ -92,7 +92,7 @@ def choose(context: Context, start: bytes, connection: Connection, tell: Refusal
 
 
 class Last(Layer):
-    """Sends a last message and drops what still arrives, because closing at once could lose the message."""
+    """Sends a last message and drops data that still arrive, because closing at once could lose the message."""
 
     _has_data = False
     _lingers = 0
@@ -118,7 +118,7 @@ class Last(Layer):
 
 
 class ClientTls(ClientTLSLayer):
-    """Ends TLS before the connection, and the connection after a TLS error: mitmproxy would go on reading in vain."""
+    """Ends TLS before the connection, and the connection after a TLS error, where mitmproxy would go on reading."""
 
     def receive_data(self, data: bytes) -> CommandGenerator[None]:
         if data:
@@ -164,6 +164,13 @@ class Http(HttpLayer):
         stream, way_in = self.streams.get(stream_id), self.place.door
         request = outline(stream.flow.request, way_in) if stream else door.unread_request(way_in)
         return self._tell(request, refusal, 0.0, None)
+
+    def leave(self, stream_id: int) -> None:
+        """Note that the client has reset its stream: mitmproxy tells the addon only after the answer."""
+        stream = self.streams.get(stream_id)
+        patience = self.connection.waits.get(stream.flow.id) if stream else None
+        if patience:
+            patience.leave()
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
         reader = Http2 if self.context.client.alpn == b"h2" else Http1
@@ -262,15 +269,15 @@ class Http1(Http1Server):
 
     def _mistake(self, head: bytes, request: http.Request) -> str | None:
         if not _HEAD.fullmatch(head):
-            return "its head is not written as HTTP/1.1 is"
+            return "its head is not valid HTTP/1.1"
         if request.method == "CONNECT":
-            # Many clients omit its Host, and what follows it is not its body.
+            # Many clients omit its Host, and the data after it are not its body.
             return request_head.mistake(headers_of(request), "1.0")
         scheme = request.data.scheme.decode("latin-1")
         if self._parent.place is not PROXY and scheme not in ("", "https" if self.conn.tls else "http"):
-            return "the scheme of its target is not that of its connection"
+            return "the scheme of its target does not match its connection"
         if scheme not in ("", *PORTS):
-            return "its target is neither a path nor an http or https URL"
+            return "its target must be a path, or an http or https URL"
         return request_head.mistake(headers_of(request), request.http_version.removeprefix("HTTP/"))
 
     def _refuse(self, refusal: Response) -> CommandGenerator[None]:
@@ -333,11 +340,11 @@ class Http2(Http2Server):
         if is_open and isinstance(event, ResponseData):
             self._budget.note_sent(len(event.data))
             if self._count_unsent() > self._limits.unsent and len(self.h2_conn.stream_buffers) > 1:
-                yield from self._end(Excess(ErrorCodes.ENHANCE_YOUR_CALM, "too many answers that it does not take"))
+                yield from self._end(Excess(ErrorCodes.ENHANCE_YOUR_CALM, "too many answers that it does not read"))
         elif is_open and isinstance(event, ResponseEndOfMessage | ResponseProtocolError):
             self._budget.note_answered()
             if self.is_closed(stream_id):
-                # mitmproxy keeps its data of a stream whose request has ended before the answer.
+                # If a request has ended before its answer, mitmproxy would keep the data of the stream.
                 self.streams.pop(stream_id, None)
 
     def handle_h2_event(self, event: h2.events.Event) -> CommandGenerator[bool]:
@@ -351,6 +358,8 @@ class Http2(Http2Server):
                 yield ReceiveHttp(error)
         elif isinstance(event, h2.events.StreamEnded | h2.events.StreamReset):
             self._lengths.pop(event.stream_id, None)
+            if isinstance(event, h2.events.StreamReset):
+                self._parent.leave(event.stream_id)
         elif isinstance(event, h2.events.RequestReceived) and event.stream_ended and _announces_a_body(event):
             # h2 counts the bytes of a body only if there are DATA frames.
             self.h2_conn.reset_stream(event.stream_id, ErrorCodes.PROTOCOL_ERROR)
@@ -401,7 +410,7 @@ def _announces_a_body(event: h2.events.RequestReceived) -> bool:
 
 
 def refusal_for(event: HttpEvent, limits: Limits) -> Response | None:
-    """Return our answer if mitmproxy would send a page of its own."""
+    """Return our answer if mitmproxy would send its own page."""
     if not isinstance(event, ResponseProtocolError):
         return None
     match event.code.http_status_code():

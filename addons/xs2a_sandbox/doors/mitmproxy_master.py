@@ -86,7 +86,7 @@ class SandboxMaster:
 
 
 class _Listeners(AddonManager):
-    """Looks up the addons for a hook only once; mitmproxy asks each addon at every event."""
+    """Looks up the addons for a hook only once, unlike mitmproxy, which asks each addon at every event."""
 
     def __init__(self, master: Master) -> None:
         super().__init__(master)

@@ -11,7 +11,7 @@ import sys
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
@@ -23,12 +23,12 @@ from xs2a_sandbox.doors.connections import Connection, Connections
 from xs2a_sandbox.doors.door import Application, RefusalHandler, Repeat, unkept
 from xs2a_sandbox.doors.http1 import Service
 from xs2a_sandbox.doors.http1_proxy import ESTABLISHED, Http1Proxy
-from xs2a_sandbox.doors.tls import Certificates
 from xs2a_sandbox.engine.build import CA_FILE
 from xs2a_sandbox.errors import ConfigError
 
 if TYPE_CHECKING:
     from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
+    from xs2a_sandbox.doors.tls import Certificates, Tls
 
 NOWHERE = "http://127.0.0.1:9"
 """The server to which the TLS door would forward: the discard port, so that even a bug cannot reach a bank."""
@@ -98,13 +98,26 @@ class ProxyDoors:
             raise
 
     def prepare(self) -> None:
-        """Create what the first connection needs. Raises ConfigError if the CA is not available."""
+        """Prepare for the first connection. Raises ConfigError if the CA is not available."""
         self._ca_file = ensure_ca(self.confdir)
-        self.certificates = Certificates(self._ca_file)
         self._own_proxies = {
-            mode: Http1Proxy(self._service, self.certificates, self._secret, partial(self._pass_on, mode))
+            mode: Http1Proxy(self._service, self._encrypt, self._secret, partial(self._pass_on, mode))
             for mode in (_REGULAR, _REVERSE)
         }
+
+    def _encrypt(
+        self, host: str, inner: asyncio.Protocol, pass_on: Callable[[asyncio.Transport, bytes], None]
+    ) -> "Tls":
+        # Imported for the first client with TLS: pyOpenSSL and cryptography take 10 MB and a tenth of the start.
+        from xs2a_sandbox.doors.tls import Tls
+
+        return Tls(host, self.certificates, inner, pass_on)
+
+    @cached_property
+    def certificates(self) -> "Certificates":
+        from xs2a_sandbox.doors.tls import Certificates
+
+        return Certificates(self._ca_file)
 
     def proxy_protocol_factory(self) -> asyncio.Protocol:
         """Return the protocol for a connection to the proxy."""
@@ -143,7 +156,7 @@ class ProxyDoors:
         self._listening.clear()
 
     def _streams(self, mode: str) -> StreamReaderProtocol:
-        """Pass a connection to mitmproxy, which reads streams."""
+        """Return the protocol that passes a connection to mitmproxy."""
         return StreamReaderProtocol(_Reader(), partial(self._serve, mode))
 
     def _pass_on(
@@ -159,7 +172,7 @@ class ProxyDoors:
 
         def end(task: asyncio.Task[None]) -> None:
             self._passed_on.discard(task)
-            # mitmproxy has done so itself, if it was loaded.
+            # If mitmproxy was loaded, it has closed the connection itself.
             self._service.connections.close(connection)
 
         task = loop.create_task(self._serve(mode, reader, writer))
@@ -180,7 +193,7 @@ class ProxyDoors:
     async def _load(self) -> "SandboxMaster":
         try:
             if _MASTER not in sys.modules:
-                # In a thread, so that the direct door goes on answering.
+                # In a thread, so that the direct door keeps answering.
                 await asyncio.to_thread(import_module, _MASTER)
                 gc.freeze()  # as `serve` does after the start
             from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
@@ -189,7 +202,7 @@ class ProxyDoors:
             await master.start()
         except Exception:
             self._stop_listening()
-            logger.exception("mitmproxy cannot be started: the proxy and the TLS door are closed")
+            logger.exception("mitmproxy failed to start, so the proxy port and the TLS port are closed")
             raise
         return master
 
@@ -234,18 +247,18 @@ def ensure_ca(confdir: Path) -> Path:
                 # If several processes start at once, the first one wins.
                 with suppress(FileExistsError):
                     os.link(Path(workshop) / key.name, key)
-        # Makes the file private, if it is a key, before anything else reads it.
+        # `read_file` makes a file with a key private before its content is used.
         pem = read_file(key, "key of the CA", lambda text: "PRIVATE KEY-----" in text) or ""
         _check(key)
-        # Write only the certificates: wherever the key is in the file, it must not be public.
+        # Write only the certificates: the file can also contain the key, which must not be public.
         _write(certificate, "".join(f"{block}\n" for block in _CERTIFICATE.findall(pem)).encode())
     except ssl.SSLError as error:
         raise ConfigError(
-            f"{key} is not a CA with its key ({error}). Remove it: a new one is made at the next start"
+            f"{key} does not contain a CA and its key ({error}). Remove it: the next start creates a new one"
         ) from error
     except OSError as error:
         raise ConfigError(
-            f"cannot keep the CA in {confdir}: {error.strerror}. Name another directory: --confdir DIR"
+            f"cannot store the CA in {confdir}: {error.strerror}. Choose another folder with --confdir DIR"
         ) from error
     return certificate
 

@@ -12,7 +12,7 @@ from xs2a_sandbox.http.target import outline
 logger = logging.getLogger(__name__)
 
 LOGGER = "mitmproxy.proxy.server"
-"""It logs every connection, also a rejected one, at level info."""
+"""This logger reports every connection at level info, even a rejected one."""
 
 _HANDSHAKE = r"Client TLS handshake failed\. "
 _ALERT = re.compile("alert (?:unknown ca|bad certificate|certificate unknown)")
@@ -36,9 +36,9 @@ class ProxyLog(logging.Filter):
         self._sentences: dict[re.Pattern[str], Callable[[str, re.Match[str]], str]] = {
             _DISTRUST: lambda who, match: _distrust(who, match[1], ca_file),
             _LEFT: lambda who, match: _describe_leaving(who, match[1], ca_file),
-            _VERSION: lambda who, match: f"{who} speaks no version of TLS that the sandbox does: 1.2 or 1.3 is needed",
-            _HTTP_2: lambda who, match: f"{who} is left without an answer: {drop_quoted(match[1])}",
-            _NO_TLS: lambda who, match: f"{who} began a TLS handshake with what is none",
+            _VERSION: lambda who, match: f"{who} does not support TLS 1.2 or 1.3, which the sandbox needs",
+            _HTTP_2: lambda who, match: f"{who} gets no answer: {drop_quoted(match[1])}",
+            _NO_TLS: lambda who, match: f"{who} started a TLS handshake with invalid data",
         }
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -87,13 +87,13 @@ def drop_quoted(text: str) -> str:
 
 
 def _distrust(who: str, name: str | None, ca_file: Path) -> str:
-    trust = f"let it trust {ca_file} (`xs2a-sandbox docs clients` says how)"
+    trust = f"make it trust {ca_file} (see `xs2a-sandbox docs clients`)"
     return f"{who} does not trust the sandbox's certificate{_for(name)}: {trust}"
 
 
 def _describe_leaving(who: str, name: str | None, ca_file: Path) -> str:
     return (
-        f"{who} left in the middle of the TLS handshake{_for(name)}; "
+        f"{who} closed the connection during the TLS handshake{_for(name)}; "
         f"if it always does, it may not trust {ca_file} (see `xs2a-sandbox docs clients`)"
     )
 

@@ -47,7 +47,7 @@ def loop_name() -> str:
     try:
         import uvloop  # noqa: F401
     except ImportError as error:
-        return f"asyncio's own, in which a request costs a tenth more: uvloop cannot be loaded ({error})"
+        return f"asyncio's event loop, which is 10 % slower, because uvloop cannot be loaded ({error})"
     return "uvloop"
 
 
@@ -124,7 +124,8 @@ def _connections(engine: Engine, worker: "Worker | None", say: Say) -> Connectio
     if connections.most < engine.parts.limits.connections and (worker is None or worker.is_teller):
         most, wish = connections.most, engine.parts.limits.connections
         say(
-            f"only {most:,} connections may be open at a time, not {wish:,}: raise the limit of files, ulimit -n",
+            f"only {most:,} connections can be open at a time, not {wish:,}: raise the limit of open files "
+            "with ulimit -n",
             "warning",
         )
     return connections
@@ -190,7 +191,7 @@ def supervisor(settings: Settings, work: "Work") -> "Supervisor":
 async def _wait_for_stop(stop: asyncio.Event, *, alone: bool) -> None:
     """Wait for `stop` or a signal. A second ^C reaches the default handler, so that users can abort.
 
-    SIGTERM and SIGHUP may come twice, to the process and to its group, as `timeout` sends them. If not `alone`, the
+    SIGTERM and SIGHUP may be sent twice, to the process and to its group, as `timeout` does. If not `alone`, the
     supervisor handles the other signals.
     """
     loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, *([signal.SIGINT] if alone else [])]

@@ -1,4 +1,4 @@
-"""TLS for clients, with certificates of the sandbox's CA for the host that they ask for."""
+"""TLS for clients, with certificates of the sandbox's CA for the requested host."""
 
 import asyncio
 import logging
@@ -19,9 +19,6 @@ from xs2a_sandbox.doors import door, proxy_log
 _SPOKEN = (b"http/1.1", b"http/1.0")
 
 _PIECE = 64 * 1024
-
-CERTIFICATES = "client_certificates"
-"""The key of a transport's extra information for the client's certificates in DER, its own first."""
 
 logger = logging.getLogger(__name__)
 
@@ -47,11 +44,11 @@ class Certificates:
         certificate = entry.cert.to_cryptography()
         context.use_certificate(certificate)
         context.use_privatekey(entry.privatekey)
-        # A second certificate for clients that accept it: a signature with this key, needed in each handshake, costs a
-        # tenth.
+        # A second certificate for clients that accept it. Each handshake needs a signature, and one with this key takes
+        # a tenth of the time.
         context.use_certificate(self._of_small_key(certificate))
         context.use_privatekey(self._small_key)
-        # A client may show any certificate, or none.
+        # A client may send any certificate, or none.
         context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
         context.set_alpn_select_callback(_choose)
         context.set_tlsext_servername_callback(_heed_name)
@@ -155,7 +152,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         except (NotForHere, SSL.Error) as error:
             self._has_failed = True
             if not self.has_spoken:
-                # Nothing has been answered, so the other reader starts at the beginning.
+                # There was no answer yet, so the other reader starts at the beginning.
                 self._pass_on(self._raw, bytes(self._start))
                 self._forget()
             else:
@@ -184,7 +181,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
             self.abort()
 
     def _flush(self) -> None:
-        """Send what OpenSSL has produced."""
+        """Send the data that OpenSSL has produced."""
         while True:
             try:
                 data = self._tls.bio_read(_PIECE)
@@ -254,7 +251,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         return self._is_closing or self._raw.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._certificates if name == CERTIFICATES else self._raw.get_extra_info(name, default)
+        return self._certificates if name == door.CERTIFICATES else self._raw.get_extra_info(name, default)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         return self._inner

@@ -15,11 +15,16 @@ class Endpoint:
 
 DIRECT = Endpoint(
     "direct",
-    "the port of --port, which speaks HTTP/1.1 without TLS: use http://, or the port of --tls-port for https://",
+    "the port given with --port, which supports HTTP/1.1 without TLS: use http://, or the port given with "
+    "--tls-port for https://",
 )
-PROXY = Endpoint("proxy", "the proxy port, which speaks HTTP/1.1, with or without TLS: set it as an HTTP proxy")
-TUNNEL = Endpoint("proxy", "a tunnel of the proxy port, where HTTP/1.1 is spoken, or HTTP/1.1 and HTTP/2 over TLS")
-TLS_PORT = Endpoint("tls", "the port of --tls-port, which speaks HTTPS alone: use https://, or http:// and --port")
+PROXY = Endpoint("proxy", "the proxy port, which supports HTTP/1.1, with or without TLS: configure it as an HTTP proxy")
+TUNNEL = Endpoint("proxy", "a tunnel of the proxy port, which supports HTTP/1.1, and HTTP/2 over TLS")
+TLS_PORT = Endpoint(
+    "tls",
+    "the port given with --tls-port, which supports only HTTPS: "
+    "use https://, or http:// and the port given with --port",
+)
 
 
 HANDSHAKE = b"\x16"

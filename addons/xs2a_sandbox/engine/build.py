@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.loading import read
 from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.compare import masking
-from xs2a_sandbox.compare.reports.live import LiveReport
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.limits import USUAL
-from xs2a_sandbox.engine.destinations.journeys import Journeys
-from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
-from xs2a_sandbox.engine.destinations.shared_journeys import SharedJourneys
 from xs2a_sandbox.engine.egress import Egress
 from xs2a_sandbox.engine.engine import Engine
+from xs2a_sandbox.engine.holds import Holds
 from xs2a_sandbox.engine.redacting import (
     keeper,
     personal_redactor,
@@ -30,7 +26,6 @@ from xs2a_sandbox.engine.stack import Parts
 from xs2a_sandbox.errors import ConfigError, RecordingFailed, Unreadable
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import BYTES, COUNT, Journal
-from xs2a_sandbox.journal.shared import SharedJournal
 from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.har_log import Recording
@@ -38,10 +33,11 @@ from xs2a_sandbox.redaction import pseudonyms
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.state import MemoryStore, RemoteStore, Store
 from xs2a_sandbox.state.redis_url import is_in_redis
-from xs2a_sandbox.state.sqlite import SqliteStore
 from xs2a_sandbox.upstream import client
 
 if TYPE_CHECKING:
+    from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
+    from xs2a_sandbox.engine.destinations.shared_journeys import SharedJourneys
     from xs2a_sandbox.signatures.bank_seal import AnswerSealer
     from xs2a_sandbox.tpp.trust_service import Trust
 
@@ -67,7 +63,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             line for b in banks.all for line in replay.find_outdated(b.interface, Clock().now(), settings.max_age)
         ]
         if outdated:
-            raise ConfigError("\n".join([*outdated, "record again, or let max_age be longer"]))
+            raise ConfigError("\n".join([*outdated, "record again, or increase max_age"]))
     redactor = redactor_of(settings, banks) if real_banks else None
     store = open_store(settings)
     return Engine(
@@ -77,6 +73,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             data,
             limits=replace(USUAL, connections=settings.connections),
             clock=settings.clock,
+            holds=_holds(store),
             egress=egress_of(settings, banks, redactor, redact=redact),
             comparing=_build_comparison(settings, banks, redactor if redact else None, store),
             display=Display(personal_redactor(settings, banks, redactor), typed_redactor(settings, banks, data)),
@@ -89,7 +86,9 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             journal=_journal(settings, store),
             allow_origin=settings.allow_origin,
             # Created for the first signed answer, because importing the code for certificates is slow.
-            seal=lambda response, form: _sealer(settings.confdir).sign(response, form),
+            seal=lambda response, rules: _sealer(settings.confdir).sign(response, rules),
+            sign=lambda claims, header: _sealer(settings.confdir).token(claims, header),
+            bank_keys=lambda: _sealer(settings.confdir).key_set(),
         )
     )
 
@@ -103,7 +102,7 @@ def _sealer(confdir: Path) -> "AnswerSealer":
 
 def read_all(settings: Settings) -> tuple[Banks, TestData]:
     """Return every bank, and the test data. Raises UserMistake with all mistakes in all files."""
-    read_for = {real: read(settings, (), real) for real in settings.real_banks()}
+    read_for = {real: read(settings, (), real, trusts_bundled=True) for real in settings.real_banks()}
     if problems := [problem for files in read_for.values() for problem in files.problems]:
         raise Unreadable(list(dict.fromkeys(problems)))
     banks, data = [], TestData({}, ())
@@ -137,10 +136,16 @@ def open_store(settings: Settings) -> Store | RemoteStore:
     if is_in_redis(settings.state):
         return _open_redis(settings)
     kind, _, name = settings.state.partition(":")
-    store = MemoryStore() if kind == "memory" else SqliteStore(Path(name))
+    store = MemoryStore() if kind == "memory" else _open_sqlite(Path(name))
     if settings.reset:
         store.reset()
     return store
+
+
+def _open_sqlite(file: Path) -> Store:
+    from xs2a_sandbox.state.sqlite import SqliteStore
+
+    return SqliteStore(file)
 
 
 def _open_redis(settings: Settings) -> RemoteStore:
@@ -170,6 +175,8 @@ def _journal(settings: Settings, store: Store | RemoteStore) -> Journal:
     count = settings.journal
     size = count * BYTES // COUNT
     if isinstance(store, RemoteStore):
+        from xs2a_sandbox.journal.shared import SharedJournal
+
         return SharedJournal(count, size, stream=store.stream("journal", count, size))
     return Journal(count, size)
 
@@ -196,12 +203,17 @@ def egress_of(settings: Settings, banks: Banks, redactor: Redactor | None, *, re
 
 def _build_comparison(
     settings: Settings, banks: Banks, redactor: Redactor | None, store: Store | RemoteStore
-) -> LiveComparison | None:
+) -> "LiveComparison | None":
     """Return the live comparison. Raises Unreadable for invalid ignore rules, ConfigError for an unusable vault."""
     compared = [bank for bank in banks.all if bank.real.can_be_asked and "compare" in bank.real.all_modes]
     urls = [bank.real.url for bank in compared if bank.real.url]
     if not urls:
         return None
+    from xs2a_sandbox.compare import masking
+    from xs2a_sandbox.compare.reports.live import LiveReport
+    from xs2a_sandbox.engine.destinations.journeys import Journeys
+    from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
+
     # Imported now, because importing it at the first request to the bank would delay other answers.
     import_module("xs2a_sandbox.upstream.connections")
     rules = masking.Ignoring(masking.read(settings.ignore), Clock().today())
@@ -211,6 +223,20 @@ def _build_comparison(
         answer_from=settings.answer_from,
         allow_writes=settings.allow_writes,
         noise_reads=settings.noise_reads,
-        journeys=SharedJourneys(store) if isinstance(store, RemoteStore) else Journeys(),
+        journeys=_shared_journeys(store) if isinstance(store, RemoteStore) else Journeys(),
         restorer=tape_restorer(settings, banks, [bank for bank in compared if bank.replays_personal]),
     )
+
+
+def _shared_journeys(store: RemoteStore) -> "SharedJourneys":
+    from xs2a_sandbox.engine.destinations.shared_journeys import SharedJourneys
+
+    return SharedJourneys(store)
+
+
+def _holds(store: Store | RemoteStore) -> Holds:
+    if not isinstance(store, RemoteStore):
+        return Holds()
+    from xs2a_sandbox.engine.shared_holds import SharedHolds
+
+    return SharedHolds(store)

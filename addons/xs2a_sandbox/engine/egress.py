@@ -47,7 +47,7 @@ class Egress:
         return bool(self._forwarded)
 
     def forwards(self, request: Request) -> bool:
-        """Return whether the only target that the request names is a host that requests are forwarded to."""
+        """Return whether the request names only a host to which requests are forwarded."""
         if not self._forwarded or request.door != "proxy":
             return False
         origin, *more = destinations(request)
@@ -113,10 +113,10 @@ class Egress:
             await recording.add(entry)
         except RecordingFailed as error:
             # The bank has acted: keeping its answer from the app would be worse than the gap in the recording.
-            log.error("an exchange is not recorded yet, and no other goes to the bank before it is: %s", error)
+            log.error("an exchange is not recorded yet, and no other request goes to the bank until it is: %s", error)
         except Exception as error:
             # The text or traceback of the error could quote data that must not be written.
-            log.error("an exchange is not recorded, as it could not be written down (%s)", type(error).__name__)
+            log.error("could not record an exchange: converting it failed (%s)", type(error).__name__)
 
 
 def _of_no_sandbox(response: Response) -> Response:

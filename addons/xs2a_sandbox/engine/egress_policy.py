@@ -38,8 +38,10 @@ def _check_path(request: Request) -> None:
 def _check_message(request: Request, *targets: str) -> None:
     """Raise Refused for requests that servers read differently: as another target, or as two requests."""
     if any(not target.startswith("/") or target[1:2] in ("/", "\\") for target in targets):
-        text = "its path begins with // or not with /, which servers also read as the name of a host"
-        raise Refused(400, "target-refused", f"{text}, so this does not go to the bank: begin it with one slash")
+        text = "its path starts with // or not with /, and some servers read that as the name of a host"
+        raise Refused(
+            400, "target-refused", f"{text}, so the request does not go to the bank: start the path with a single slash"
+        )
     if request.method in _WITHOUT_BODY and (request.body or "transfer-encoding" in request.headers.first):
-        text = f"a {request.method} with a body is one request to some servers and two to others"
-        raise Refused(400, "body-refused", f"{text}, so this does not go to the bank: leave the body out")
+        text = f"some servers read a {request.method} with a body as one request, others as two"
+        raise Refused(400, "body-refused", f"{text}, so the request does not go to the bank: remove the body")

@@ -5,21 +5,17 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import structs
 
 from xs2a_sandbox.bank import Answer, Banks
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.compare.comparison import Source
-from xs2a_sandbox.compare.reports.report import ComparedExchange
-from xs2a_sandbox.compare.reports.report import exchange as compared_exchange
-from xs2a_sandbox.compare.states import Move, ReportedState
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control
 from xs2a_sandbox.control.pages import status
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.engine.destinations.own import Refusal
+from xs2a_sandbox.engine.destinations.own import AddedPages, Refusal
 from xs2a_sandbox.engine.explaining import explain
 from xs2a_sandbox.engine.holds import LET_GO, Holds
 from xs2a_sandbox.engine.routing import is_own_path
@@ -36,9 +32,14 @@ from xs2a_sandbox.journal.metrics import METRICS, Metrics
 from xs2a_sandbox.state import Documents, RemoteStore, Store
 from xs2a_sandbox.state.session import DEFAULT, session_name
 
+if TYPE_CHECKING:
+    from xs2a_sandbox.compare.comparison import Source
+    from xs2a_sandbox.compare.reports.report import ComparedExchange
+    from xs2a_sandbox.compare.states import Move, ReportedState
+
 log = logging.getLogger("xs2a_sandbox")
 
-BEGIN_ANEW = "begin anew"
+BEGIN_ANEW = "begin again"
 """The message to all processes with the day on which the default session was reset."""
 
 
@@ -71,6 +72,10 @@ class Engine:
         self.parts = replace(self.parts, **changes)
         self._stack = Stack(self.parts, Control(self))
 
+    def add_pages(self, name: str, pages: AddedPages) -> None:
+        """Add pages below `/_sandbox/`, which replace earlier ones with the same name."""
+        self.use(pages={**self.parts.pages, name: pages})
+
     def share(self, peers: WorkerGroup) -> None:
         """Make this engine one of several processes of one sandbox, which all count from the same day."""
         self._peers = peers
@@ -81,7 +86,7 @@ class Engine:
         self.parts.holds.share(peers)
 
     def let_go(self) -> None:
-        """Lets all go that breakpoints hold, and holds nothing from now on."""
+        """Releases everything that breakpoints hold, and holds nothing from now on."""
         self.parts.holds.close()
 
     async def close(self) -> None:
@@ -91,6 +96,7 @@ class Engine:
             await self.parts.comparing.close()
         await self.parts.egress.close()
         await self.parts.journal.close()
+        await self.parts.holds.flush()
         if self.parts.tracing:
             await asyncio.to_thread(self.parts.tracing.close)
         if isinstance(self.parts.store, RemoteStore):
@@ -132,7 +138,7 @@ class Engine:
             answer = structs.replace(answer, reason=reason_of(request, answer, personal, self.parts.display))
             self._stack.journaling.tell(request, answer, session, seconds)
         except Exception:
-            # The door must go on, whatever is wrong with the request.
+            # The door must keep working, even if the request is faulty.
             log.exception("a refused request could not be recorded", extra={"request": request})
         return response
 
@@ -147,7 +153,7 @@ class Engine:
         """
         return explain(self._stack, request, documents or cast(Store, self.parts.store))
 
-    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange:
+    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> "ComparedExchange":
         """Compare an exchange with the real bank. Raises BankError, Refused."""
         route = self._stack.routing.find(described_request.of(exchange))
         if isinstance(route.destination, Refusal):
@@ -155,24 +161,27 @@ class Engine:
         if route.to_bank is None:
             text = f"exchange {exchange.number} went to a page of the sandbox, which no bank has"
             raise Refused(409, "bank-not-asked", text)
+        from xs2a_sandbox.compare.reports.report import exchange as compared_exchange
+
         source: Source = "bank" if exchange.source == "bank" else "sandbox"
         once = self._stack.compare.compare_once
         compared = await once(route.to_bank, exchange.response, source, allow_writes=allow_writes)
+        await self.parts.journal.note_verdict(exchange, compared.verdict)
         display = self.parts.display
         return compared_exchange(
             compared, exchange.number, (lambda entry: display.entry(entry, True)) if display else None
         )
 
-    async def follow(self, request: Request, state: ReportedState) -> Move | None:
+    async def follow(self, request: Request, state: "ReportedState") -> "Move | None":
         """Apply a state change that a real bank reported to the request's session. Raises BankError."""
         return await self._stack.compare.sandbox.follow(request, state)
 
     def begin_anew(self, session: str | None) -> None:
         """Count the default session's dates from today on, if that session, or all, was reset.
 
-        What the session held goes on.
+        Exchanges that the session held continue.
         """
-        self.parts.holds.let_go(session)
+        self.parts.holds.forget(session)
         if self._peers:
             self._peers.tell(LET_GO, session)
         if session in (None, DEFAULT):
@@ -211,6 +220,10 @@ class Engine:
     @property
     def store(self) -> Store | RemoteStore:
         return self.parts.store
+
+    @property
+    def may_be_personal(self) -> bool:
+        return self.parts.may_be_personal
 
     @property
     def held(self) -> Holds:

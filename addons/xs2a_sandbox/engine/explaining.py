@@ -1,4 +1,4 @@
-"""Builds explanations: that of the destination, or the reason why the request does not reach one."""
+"""Explains a request: with the explanation of its destination, or the reason why it reaches none."""
 
 from dataclasses import replace
 
@@ -11,13 +11,13 @@ from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state import Documents
 
-_KEPT = "the answer is kept, as the same was asked before and nothing that it is made of has changed"
+_KEPT = "the answer is cached: the request was sent before, and nothing that the answer depends on has changed"
 _REFUSED = "the sandbox refuses this before it looks for rules"
 
 
 def explain(stack: Stack, request: Request, documents: Documents) -> Explanation:
     """Explain the answer that the request would get. Nothing is stored. Raises StoreUnavailable."""
-    # If only a path is described, it is meant at the sandbox's own address.
+    # A description with only a path means a request to the sandbox's own address.
     request = replace(request, host=request.host or "localhost")
     route = stack.routing.find(request)
     try:

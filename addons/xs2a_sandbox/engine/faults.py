@@ -19,7 +19,7 @@ from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.target import split_target
-from xs2a_sandbox.state.faults import count_match
+from xs2a_sandbox.state.faults import OF_THE_BANK, count_match
 from xs2a_sandbox.state.session import (
     SESSION_FAULTS,
     SESSION_RULES,
@@ -36,7 +36,7 @@ class DueFaults:
     Call `take` for each try, and `decide` for each try that continues. After that, `to_bank` is the request to a bank
     with the session's rules, whose hits are counted, and `counts` says whether each such request counts, even if it is
     repeated. There are none if the request is compared with a bank that does not know them. Without `prefers` the
-    header is ignored. With `is_distant` the counts of a failed try are lost with it.
+    header is ignored. `is_distant` means that a failed try also loses its counts, so that the next try counts again.
     """
 
     __slots__ = (
@@ -88,14 +88,18 @@ class DueFaults:
             self._expire(call, after=True)
 
     def _expire(self, call: Call, *, after: bool) -> None:
-        sent = SentMessage(call.request, self.to_bank.lookup.parameters)
-        for due in (*self._read_wish(call), *self._faults):
-            if due.expires and due.after is after and not expire(call, due.expires, sent):
-                why = f"the request names no {due.expires} that is still good"
+        expiring = [due for due in (*self._read_wish(call), *self._faults) if due.expires and due.after is after]
+        if not expiring:
+            return
+        self.to_bank.bank.prepare(call, self.to_bank.lookup)
+        sent = SentMessage(call.request, call.path)
+        for due in expiring:
+            if due.expires and not expire(call, due.expires, sent):
+                why = f"the request has no {due.expires} that is still valid"
                 self._idle.append(f"{due.description} changes nothing: {why}")
 
     def _read_wish(self, call: Call) -> tuple[Fault, ...]:
-        """Return the fault in the header, or nothing if it is invalid; `decide` reports that."""
+        """Return the fault in the header, or nothing if it is invalid, which `decide` reports."""
         try:
             return (fault.prefer(call.headers[_PREFER]),) if self._prefers else ()
         except (KeyError, ValueError):
@@ -163,13 +167,13 @@ class DueFaults:
 
     def _is_for(self, listed: Mapping[str, Any]) -> bool:
         """Return whether the fault matches the request and this bank: another bank may lack its error or rule."""
-        if "sca" in listed or not fault.is_there(_compile(listed), self.to_bank.bank.interface):
+        if OF_THE_BANK.keys() & listed or not fault.is_there(_compile(listed), self.to_bank.bank.interface):
             return False
         return is_for(listed, self.to_bank)
 
 
 def is_for(listed: Mapping[str, Any], to_bank: BankRequest) -> bool:
-    """Say whether a fault or a breakpoint is for such a request, by its `operation`, `does` and `method`."""
+    """Return whether the `operation`, `does` and `method` of a fault or breakpoint match the request."""
     operation = to_bank.lookup.operation
     pattern, method = listed.get("operation"), listed.get("method")
     is_operation = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))

@@ -1,7 +1,7 @@
 """The exchanges that breakpoints hold, in this process and in those that serve with it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ _SESSIONS = 10_000
 """Sessions that are remembered to have no breakpoint."""
 _FIND, _RELEASE, _LOOK = "find held", "release held", "look at breaks"
 LET_GO = "let held go"
-"""Tells all processes that a session, or all, was forgotten, and what it held goes on."""
+"""Tells all processes to release the exchanges of a session, or of all, because it was deleted."""
 
 type Place = Literal["request", "response"]
 
@@ -38,7 +38,7 @@ class Release(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class Held:
     id: str
     breakpoint: str
     to_bank: BankRequest
@@ -52,11 +52,11 @@ class _Held:
         return "request" if self.response is None else "response"
 
     def check(self, edits: Edits) -> None:
-        """Raises InvalidResponse for edits that this cannot have."""
+        """Raises InvalidResponse for edits that the held message cannot have."""
         if self.response:
             edits.change_response(self.response)
         elif edits.status is not None:
-            raise InvalidResponse("a request has no status: hold the response to edit that")
+            raise InvalidResponse("a request has no status: to edit the status, hold the response")
 
     def describe(self) -> dict[str, Any]:
         request, response = self.to_bank.request, self.response
@@ -80,10 +80,13 @@ class _Held:
 
 
 class Holds:
-    """Keeps what is held until somebody lets it go, its time is over, its client disconnects, or the sandbox stops."""
+    """Holds exchanges until they are released, their time is over, the client disconnects, or the sandbox stops."""
+
+    are_shared = False
+    """Whether sandboxes with a common state can release exchanges that others hold."""
 
     def __init__(self) -> None:
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, Held] = {}
         self._idle: set[str] = set()
         """Sessions that have no breakpoint which could still hold anything."""
         self._count = 0
@@ -91,7 +94,7 @@ class Holds:
         self._is_closed = False
 
     def share(self, peers: Peers) -> None:
-        """Makes this one of several processes that list and release what any of them holds."""
+        """Join other processes: each lists and releases the exchanges that any of them holds."""
         self._peers = peers
         peers.answers |= {
             _FIND: self._find,
@@ -100,14 +103,14 @@ class Holds:
             LET_GO: self.let_go,
         }
 
-    # -- for the walk of a request
+    # -- during the processing of a request
 
     def is_idle(self, session: str) -> bool:
-        """Say whether the session is known to have no breakpoint. It costs no look at the state."""
+        """Return whether the session is known to have no breakpoint, without reading the state."""
         return session in self._idle
 
     def note_idle(self, session: str) -> None:
-        """Remembers that the session has no breakpoint, until `look_again`."""
+        """Remember that the session has no breakpoint, until `look_again`."""
         if len(self._idle) >= _SESSIONS:
             self._idle.clear()
         self._idle.add(session)
@@ -117,14 +120,14 @@ class Holds:
         return self._is_closed or len(self._held) >= MOST
 
     async def hold(self, listed: Mapping[str, Any], to_bank: BankRequest, response: Response | None) -> Release:
-        """Waits for the end of a hold by this breakpoint, which is `timeout` later at most."""
+        """Hold the exchange at this breakpoint, for at most its `timeout`, and return how it was released."""
         loop, now, timeout = asyncio.get_running_loop(), Clock().now(), seconds(listed["timeout"])
         self._count += 1
-        workers, number = (self._peers.workers, self._peers.number) if self._peers else (1, 1)
-        id = f"held-{(self._count - 1) * workers + number}"
+        id = self._next_id()
         end: asyncio.Future[Release] = loop.create_future()
         until = now + timedelta(seconds=timeout)
-        self._held[id] = _Held(id, listed["id"], to_bank, response, now, until, end)
+        one = self._held[id] = Held(id, listed["id"], to_bank, response, now, until, end)
+        self._note_begin(one)
         timer = loop.call_later(timeout, _end, end, Release(id, Edits()))
         patience = PATIENCE.get()
         try:
@@ -133,21 +136,38 @@ class Holds:
         finally:
             timer.cancel()
             del self._held[id]
+            self._note_end(one)
+
+    async def catch_up(self) -> None:
+        """Learn which sessions have breakpoints, if other sandboxes can set them."""
+
+    def _next_id(self) -> str:
+        workers, number = (self._peers.workers, self._peers.number) if self._peers else (1, 1)
+        return f"held-{(self._count - 1) * workers + number}"
+
+    def _note_begin(self, one: Held) -> None:
+        """Called when an exchange is held from now on."""
+
+    def _note_end(self, one: Held) -> None:
+        """Called when an exchange is no longer held."""
+
+    async def flush(self) -> None:
+        """Tell other sandboxes which holds have ended, before the state is closed."""
 
     def close(self) -> None:
-        """Lets all go, and holds nothing from now on."""
+        """Release everything, and hold nothing from now on."""
         self._is_closed = True
         self.let_go(None)
 
     # -- for the control interface
 
     async def find(self, session: str | None) -> list[dict[str, Any]]:
-        """What all processes hold of a session, or of all of them, oldest first."""
+        """Return the held exchanges of all processes, of one session or all, oldest first."""
         parts = await self._peers.gather(_FIND, session) if self._peers else [self._find(session)]
         return sorted((one for part in parts for one in part or ()), key=lambda one: one["since"])
 
     async def release(self, session: str | None, id: str, edits: Edits) -> dict[str, Any]:
-        """Lets one go, and returns what it was. Raises Refused."""
+        """Release an exchange, and return its description. Raises Refused."""
         order = session, id, edits
         answers = await self._peers.gather(_RELEASE, order) if self._peers else [self._release(order)]
         answer = next((answer for answer in answers if answer is not None), None)
@@ -160,21 +180,26 @@ class Holds:
         return released
 
     async def look_again(self, session: str) -> None:
-        """Lets all processes look at the breakpoints of the session before its next request."""
+        """Make all processes read the breakpoints of the session before its next request."""
         self._idle.discard(session)
         if self._peers:
             await self._peers.gather(_LOOK, session)
 
-    def let_go(self, session: str | None) -> None:
-        """Lets go what this process holds of a session, or of all."""
+    def forget(self, session: str | None) -> None:
+        """Release everything that was held of a session, or of all, because it was reset."""
+        self.let_go(session)
+
+    def let_go(self, session: str | None, ids: Collection[str] | None = None) -> None:
+        """Release what this process holds of one session, or of all. If there are `ids`, release only these."""
         for one in self._of(session):
-            _end(one.end, Release(one.id, Edits()))
+            if ids is None or one.id in ids:
+                _end(one.end, Release(one.id, Edits()))
 
     def _find(self, session: str | None) -> list[dict[str, Any]]:
         return [one.describe() for one in self._of(session) if not one.end.done()]
 
     def _release(self, order: tuple[str | None, str, Edits]) -> dict[str, Any] | str | None:
-        """Release one and return it, or the reason why the edits do not fit; None if it is not held here."""
+        """Release one and return it, or the reason why the edits are invalid. Return None if it is not held here."""
         session, id, edits = order
         one = self._held.get(id)
         if one is None or one.end.done() or session not in (None, one.to_bank.session):
@@ -187,7 +212,7 @@ class Holds:
         one.end.set_result(Release(id, edits))
         return described
 
-    def _of(self, session: str | None) -> list[_Held]:
+    def _of(self, session: str | None) -> list[Held]:
         return [one for one in self._held.values() if session in (None, one.to_bank.session)]
 
 
@@ -197,6 +222,6 @@ def _end(end: "asyncio.Future[Release]", release: Release) -> None:
 
 
 def _describe_message(headers: Headers, body: bytes) -> dict[str, Any]:
-    """The headers, and the body before any Content-Encoding, if that can be undone."""
+    """Return the headers, and the body, decoded if possible."""
     plain = decode(headers, body)
     return {"headers": [list(pair) for pair in headers], **describe_body(body if plain is None else plain)}

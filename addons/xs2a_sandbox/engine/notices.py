@@ -1,4 +1,4 @@
-"""Shows in the log of each sandbox what the others have done with changed files."""
+"""Shows in the log of each sandbox how the others have handled changed files."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ _COUNT, _BYTES = 100, 200_000
 
 
 class Notices:
-    """Calls `say` with the notices of this sandbox, and with those of others on the same store with their names."""
+    """Calls `say` with the notices of all sandboxes on the same store. Notices of others include their names."""
 
     def __init__(self, store: RemoteStore, say: "Say") -> None:
         stream = store.stream("notices", _COUNT, _BYTES)
@@ -29,12 +29,12 @@ class Notices:
         self._follows = False
 
     def own(self, text: str, level: "Level" = "info") -> None:
-        """Say it here, and soon at the others."""
+        """Show the notice here now, and in the other sandboxes soon."""
         self._say(text, level)
         self._waiting.append((text, level))
 
     async def follow(self, name: str, *, reads: bool = True) -> None:
-        """Send what is said here and read what others say from now on, until cancelled.
+        """Send the notices of this sandbox and read the notices of others from now on, until cancelled.
 
         `name` is the name of this sandbox. Only one of its processes `reads`.
         """
@@ -57,7 +57,7 @@ class Notices:
         tail, _ = await self._inbox.read()
         for _, content in tail.items:
             notice = json.loads(content)
-            # What was there before this sandbox started is not news.
+            # Ignore notices from before this sandbox started.
             if self._follows and notice["by"] != name:
                 self._say(f"{notice['by']}: {notice['text']}", notice["level"])
         self._follows = True

@@ -1,4 +1,4 @@
-"""Redacts the traffic of real banks by the settings: for recordings, and wherever exchanges are shown."""
+"""Redacts the traffic of real banks according to the settings, for recordings and for display."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _KEY_OF_THIS_RUN = secrets.token_bytes(32)
 
 
 def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> None:
-    """Use files that were read again for showing exchanges."""
+    """Redact displayed exchanges according to files that were read again."""
     # If a bank is asked, its traffic is redacted by a redactor that remembers earlier requests.
     asks_bank = any(bank.real.can_be_asked for bank in banks.all)
     display.use(None if asks_bank else personal_redactor(settings, banks, None), typed_redactor(settings, banks, data))
@@ -34,7 +34,7 @@ def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> 
 
 def personal_redactor(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
     def make() -> Redactor:
-        # Apps send back what a redacted recording has given them.
+        # Apps send back the pseudonyms that they got from a redacted recording.
         replayed = [bank.interface for bank in banks.all if bank.replays_personal]
         return redactor or redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
 
@@ -42,7 +42,7 @@ def personal_redactor(settings: Settings, banks: Banks, redactor: Redactor | Non
 
 
 def typed_redactor(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
-    # Nothing is kept, so the pseudonyms may differ in the next run, and no key file is written.
+    # The key is not stored, so the pseudonyms may differ in the next run.
     return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, _KEY_OF_THIS_RUN)
 
 
@@ -59,7 +59,7 @@ def redactor_of(
 
 
 def restorer_of(settings: Settings, banks: Banks) -> "Depseudonymizer":
-    """Return what replaces the pseudonyms of `redactor_of` with real values."""
+    """Return a Depseudonymizer for the pseudonyms of `redactor_of`."""
     from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
     return Depseudonymizer(b"-", _rules(settings), **_known_of(banks))
@@ -102,7 +102,7 @@ def keeper(settings: Settings, redactor: Redactor) -> "VaultWriter":
 
 
 def tape_restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -> "Depseudonymizer | None":
-    """Return what replaces pseudonyms in redacted recordings with real values. Raises ConfigError."""
+    """Return a Depseudonymizer for redacted recordings. Raises ConfigError."""
     tapes = [rule.tape for bank in replaying for rule in bank.interface.rules if rule.tape and rule.tape.redacted]
     if not tapes:
         return None

@@ -30,7 +30,7 @@ class Refusals:
     ) -> Answer:
         """Return the error as an answer.
 
-        `rule` has left the request to a real bank; `call` is what was begun for it.
+        `rule` has left the request to a real bank. `call` was created for the request.
         """
         request = route.request
         if isinstance(error, Refused):
@@ -56,12 +56,12 @@ class Refusals:
             call = self.transactions.stateless(request, split_target(request.target))
             return self.default.say_refusal(response, call)
         except Exception:
-            log.exception("the dialect cannot say a refusal", extra={"request": request})
+            log.exception("the dialect cannot produce this error response", extra={"request": request})
             return response
 
     def failure(self, route: Route, failure: Exception) -> Answer:
-        """Return the answer for a request on which the sandbox failed. The log says how."""
-        error = BankError("internal", reason="the sandbox failed on this request, its log says why")
+        """Return the answer for a request on which the sandbox failed. The log has the details."""
+        error = BankError("internal", reason="the sandbox failed on this request; see its log")
         target = split_target(route.request.target)
         try:
             response = route.bank.say(error, self.transactions.stateless(route.request, target))

@@ -1,4 +1,4 @@
-"""Reloads cassettes, test data and settings that are changed while the sandbox runs."""
+"""Reloads cassettes, test data and settings that are changed while the sandbox is running."""
 
 import asyncio
 import logging
@@ -24,8 +24,8 @@ from xs2a_sandbox.wording import say_count
 
 log = logging.getLogger("xs2a_sandbox")
 
-LIVE = frozenset({"base_path", "cassettes", "dialect", "hosts", "quirk", "shift_dates", "testdata"})
-"""Settings that take effect while the sandbox runs. The others wait for the next start."""
+LIVE = frozenset({"base_path", "cassettes", "dialect", "hosts", "like", "quirk", "shift_dates", "testdata"})
+"""Settings that take effect while the sandbox is running. The others take effect at the next start."""
 
 _PAUSE = 0.25
 """Seconds between two checks of all files. File events are not used, because mounted volumes do not report them."""
@@ -117,7 +117,7 @@ class Reload:
             say(note)
         if mistake is not None:
             self._engine.use(files=replace(self._engine.parts.files, problems=tuple(mistake.splitlines())))
-            say(f"{mistake}\nkept what was loaded before; fix this and save", level="error")
+            say(f"{mistake}\nthe files that were loaded before stay in use; fix this and save", level="error")
         else:
             self._settings = settings
             self._engine.use(banks=banks, testdata=testdata, files=FilesStatus(Clock().now()))
@@ -131,7 +131,7 @@ class Reload:
         changed = [name for name in names if getattr(settings, name) != getattr(self._settings, name)]
         late = [name for name in changed if name not in LIVE]
         if late and late != self._late:
-            notes.append(f"{FILE}: {', '.join(late)} will take effect at the next start")
+            notes.append(f"{FILE}: {', '.join(late)} will take effect at the next restart")
         self._late = late
         return replace(self._settings, **{name: getattr(settings, name) for name in LIVE})
 

@@ -1,4 +1,4 @@
-"""Where a request goes: the bank that is meant, and the destination that answers."""
+"""The route of a request: its bank, and the destination that answers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -19,7 +19,7 @@ class BankRequest(msgspec.Struct, frozen=True):
     """A request to a bank, the simulated or the real one. `target` is the part of its path that was found.
 
     Its path has `segments` without the session's prefix. `sandbox_url` is the beginning of the sandbox's absolute
-    links. If `is_twin`, the request also goes to a real bank, which knows nothing of faults and added rules.
+    links. If `is_twin`, the request also goes to a real bank, which knows nothing about faults and added rules.
     """
 
     request: Request

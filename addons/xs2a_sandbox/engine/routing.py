@@ -88,7 +88,7 @@ class Routing:
         return structs.replace(route, is_in_browser=True)
 
     def to_bank(self, request: Request, target: Target, session: str, *, is_twin: bool = False) -> Route:
-        """Return the route to a bank. If `is_twin`, the sandbox answers, whatever the mode is.
+        """Return the route to a bank. If `is_twin`, the sandbox answers in every mode.
 
         Raises BankError if the request is for none of the banks.
         """
@@ -104,8 +104,8 @@ class Routing:
         is_own = is_own_path(target.segments)
         warnings: tuple[str, ...] = ()
         if not mode.heeds_faults and self.prefers and request.headers.get(PREFER) is not None:
-            what = "what goes to a bank is left as it is" if mode.asks_bank else "this mode ignores it"
-            warnings = (f"{PREFER} means nothing in mode {mode.name}: {what}",)
+            what = "requests to a bank are not changed" if mode.asks_bank else "this mode ignores it"
+            warnings = (f"{PREFER} has no effect in mode {mode.name}: {what}",)
         return Route(
             request,
             target,

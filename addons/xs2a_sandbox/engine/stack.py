@@ -1,11 +1,14 @@
 """The steps that each request passes, built from the parts of the engine."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.bank import Answer, Banks, TestData
+from xs2a_sandbox.cassette.call import Sign
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.config.modes import MODES
@@ -13,9 +16,7 @@ from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
 from xs2a_sandbox.control.front_page import FrontPage
 from xs2a_sandbox.control.pages import FilesStatus, Pages
-from xs2a_sandbox.engine.destinations.compare import Compare, SandboxTwin
-from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
-from xs2a_sandbox.engine.destinations.own import ConsolePages, ControlInterface, FrontPages, HtmlPages, OwnPages
+from xs2a_sandbox.engine.destinations.own import AddedDestination, AddedPages, ControlInterface, FrontPages, OwnPages
 from xs2a_sandbox.engine.destinations.record import Forward, Record
 from xs2a_sandbox.engine.destinations.sca_page import ScaPage
 from xs2a_sandbox.engine.destinations.simulate import Simulate, Spy
@@ -41,6 +42,10 @@ from xs2a_sandbox.journal.tracing import Tracing
 from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state import RemoteStore, Store
 
+if TYPE_CHECKING:
+    from xs2a_sandbox.engine.destinations.compare import Compare
+    from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -53,9 +58,10 @@ class Parts:
     - `static_data`: accounts stay as they are in the test data
     - `debug_headers`: answers name their source; `prefer`: X-Sandbox-Prefer is read
     - `allow_origin`: origins whose pages may use the way to a bank
+    - `seal`: signs answers, and `sign` tokens; `bank_keys` returns the public keys of the signatures, as a JWK Set
     - `pass_time`: waits for delays
     - `admin_token`: without one nobody controls the sandbox
-    - `front_page`: the page at the base URL; `console`: the pages for users who have signed in
+    - `front_page`: the page at the base URL; `pages`: those that parts of a run add, by name
     - `on_exchange`: called with every exchange
     - `holds`: the exchanges that breakpoints hold
     - `files`: when everything was read, and the mistakes found since
@@ -68,7 +74,7 @@ class Parts:
     clock: Clock = REAL
     started: date | None = None
     egress: Egress = field(default_factory=Egress)
-    comparing: LiveComparison | None = None
+    comparing: "LiveComparison | None" = None
     display: Display | None = None
     host: str = "127.0.0.1"
     public_url: str = "http://127.0.0.1:8081"
@@ -80,10 +86,12 @@ class Parts:
     metrics: Metrics = field(default_factory=Metrics)
     allow_origin: Collection[Origin] = ()
     seal: Seal | None = None
+    sign: Sign | None = None
+    bank_keys: Callable[[], dict[str, Any]] | None = None
     pass_time: PassTime = sleep
     admin_token: str | None = None
     front_page: FrontPage | None = None
-    console: HtmlPages | None = None
+    pages: Mapping[str, AddedPages] = field(default_factory=dict)
     on_exchange: Listener | None = None
     tracing: Tracing | None = None
     holds: Holds = field(default_factory=Holds)
@@ -109,29 +117,28 @@ class Stack:
             parts.metrics,
             public_url=parts.public_url,
             is_static=parts.static_data,
+            sign=parts.sign,
         )
         self.refusals = Refusals(banks.default, self.transactions)
         self.refusing = Refusing(self.refusals)
         self.landing = Landing(self.refusing, parts.front_page, self.guard)
         finishing = Finishing(self.landing, parts.seal, parts.display, parts.debug_headers)
-        # What one process holds, others could not release that share nothing but a remote store with it.
         holding: Step = finishing
-        if not isinstance(parts.store, RemoteStore):
+        # A remote store has no data of real people without redaction, so nothing is held that would be listed there.
+        if not isinstance(parts.store, RemoteStore) or (parts.holds.are_shared and not parts.may_be_personal):
             holding = Holding(finishing, parts.holds, parts.store, self.guard, lambda edited: self.routing.find(edited))
         failing = Failing(holding, finishing, self.refusals)
         listeners = [*([parts.on_exchange] if parts.on_exchange else []), *plugins().collect("listeners")]
         self.journaling = Journaling(
             failing, parts.journal, parts.metrics, listeners, parts.tracing, parts.display, parts.pass_time
         )
-        # A remote store does not report what others have written.
+        # A remote store does not report writes by others.
         watched = None if isinstance(parts.store, RemoteStore) else parts.store
         self.cache = ResponseCache(
             watched, self.journaling.tell_again, banks.is_read, varies_by_id=banks.vary_by_request_id
         )
 
-        simulate = Simulate(self.transactions, parts.prefer)
-        sandbox = SandboxTwin(self._answer_as_twin, banks, self.transactions)
-        self.compare = Compare(simulate, sandbox, parts.egress, self.guard, parts.comparing)
+        self._parts, self._simulate = parts, Simulate(self.transactions, parts.prefer)
         self.routing = Routing(
             banks,
             parts.limits,
@@ -139,10 +146,10 @@ class Stack:
             Forward(parts.egress, self.guard, self.transactions),
             tuple(self._own(parts, control)),
             {
-                "simulate": simulate,
-                "spy": Spy(simulate, parts.egress, self.guard, self.refusals),
+                "simulate": self._simulate,
+                "spy": Spy(self._simulate, parts.egress, self.guard, self.refusals),
                 "record": Record(parts.egress, self.guard, self.transactions),
-                "compare": self.compare,
+                **({"compare": self.compare} if any("compare" in bank.real.all_modes for bank in banks.all) else {}),
                 **dict(self._added_modes(parts)),
             },
             ScaPage(self.transactions, lambda page: self.routing.at_bank(page)),
@@ -150,6 +157,15 @@ class Stack:
             parts.prefer,
             parts.may_be_personal,
         )
+
+    @cached_property
+    def compare(self) -> "Compare":
+        # Imported for the first comparison: most runs compare nothing, and a start need not wait for it.
+        from xs2a_sandbox.engine.destinations.compare import Compare, SandboxTwin
+
+        parts = self._parts
+        sandbox = SandboxTwin(self._answer_as_twin, parts.banks, self.transactions)
+        return Compare(self._simulate, sandbox, parts.egress, self.guard, parts.comparing)
 
     async def answer(self, request: Request) -> Response:
         """Answer the request. Raises TimeoutError if a delay is longer than any client waits."""
@@ -168,23 +184,24 @@ class Stack:
         """
         for mode in plugins().collect("modes"):
             if mode.name in MODES:
-                raise ConfigError(f"a plugin has a mode {mode.name}, which is there already: give it another name")
+                raise ConfigError(f"a plugin adds the mode {mode.name}, but this name is already taken")
             try:
                 yield mode.name, mode.make(parts, self)
             except Exception as error:
-                raise ConfigError(f"the mode {mode.name} of a plugin cannot be made: {error}") from error
+                raise ConfigError(f"the plugin's mode {mode.name} failed to load: {error}") from error
 
     def _own(self, parts: Parts, control: Control) -> Iterator[tuple[Takes, Destination]]:
         """Yield the destinations below `/_sandbox/`, each with the requests that it takes."""
-        if parts.console:
-            yield parts.console.takes, ConsolePages(self.transactions, parts.console)
-        pages = Pages(parts.ca_file, parts.store, parts.egress.recording)
+        for added in parts.pages.values():
+            yield added.takes, AddedDestination(self.transactions, added)
+        pages = Pages(parts.ca_file, parts.store, parts.egress.recording, parts.bank_keys)
         yield pages.has, OwnPages(self.transactions, pages)
         if parts.front_page:
             yield self.landing.takes, FrontPages(self.transactions, parts.front_page)
         yield is_control, ControlInterface(self.transactions, control, self.guard, parts.banks)
-        for make in plugins().collect("paths"):
-            try:
-                yield make(parts, self)
-            except Exception as error:
-                raise ConfigError(f"a path of a plugin cannot be made: {error}") from error
+        for name, makes in plugins().collect_by_plugin("paths").items():
+            for make in makes:
+                try:
+                    yield make(parts, self)
+                except Exception as error:
+                    raise ConfigError(f"the plugin {name} failed to add its paths: {error}") from error

@@ -6,7 +6,7 @@ from datetime import date
 
 from xs2a_sandbox.bank import Bank, TestData, timeline
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.call import Session, Sign
 from xs2a_sandbox.cassette.things import SentMessage
 from xs2a_sandbox.clock import Clock, WatchedClock
 from xs2a_sandbox.config.checks import Checks
@@ -22,11 +22,14 @@ from xs2a_sandbox.state.snapshot import RequestKind
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 
 type Before = Callable[[Call], None]
-"""Work whose writes are kept whatever happens to the request."""
+"""Work whose writes are kept even if the request fails."""
 
 
 class Transactions:
-    """`clock` is the first clock of sessions; the default session's dates count from `started`."""
+    """`clock` is the first clock of sessions; the default session's dates count from `started`.
+
+    `sign` signs tokens with the bank's key.
+    """
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Transactions:
         *,
         public_url: str,
         is_static: bool,
+        sign: Sign | None = None,
     ) -> None:
         self.store = store
         self.public_url = public_url
@@ -47,6 +51,7 @@ class Transactions:
         self._started = None if self.is_shared else started
         self._metrics = metrics
         self._is_static = is_static
+        self._sign = sign
 
     async def run[R](
         self,
@@ -67,7 +72,10 @@ class Transactions:
             nonlocal tries
             tries += 1
             call = self.begin(request, target, session, bank, documents, before)
-            result = work(call)
+            try:
+                result = work(call)
+            finally:
+                call.drop_scopes()
             self._keep(call.state)
             return result
 
@@ -90,7 +98,7 @@ class Transactions:
         documents: Documents,
         before: Before | None = None,
     ) -> Call:
-        """Return the call with a transaction of its own, after all due events have happened.
+        """Return the call with its own transaction, after all due events have happened.
 
         Raises StoreUnavailable.
         """
@@ -99,7 +107,7 @@ class Transactions:
         if before:
             before(call)
         if call.state.is_changed:
-            # The events have happened, whatever happens to this request, and must not happen again.
+            # The events have happened, even if this request fails, and must not happen again.
             commit(call.state)
             call = self._call(request, target, session, bank, documents)
         if bank.glance(request.method, target.segments).is_read(request.method):
@@ -129,6 +137,7 @@ class Transactions:
             checks=Checks.of(*own_checks) if own_checks else bank.checks,
             things=bank.interface.things,
             states=bank.interface.states,
+            sign=self._sign,
         )
 
     def _keep(self, state: Transaction) -> None:
@@ -141,7 +150,7 @@ class Transactions:
 
 
 def _reader(request: Request, target: Target, session: str, bank: Bank) -> RequestKind:
-    """Return the kind of the request, and its ids, from the path and from where the interface has them."""
+    """Return the kind of the request, and the ids in its path and at the places that the interface defines."""
     segments, lookup = target.segments, bank.glance(request.method, target.segments)
     if lookup.operation is None:
         return RequestKind(session, (request.method, len(segments), segments[:2]), segments[2:])

@@ -1,1 +1,1 @@
-"""Explains what answers a request and why, and which rules and operations are similar."""
+"""Explains which rule or operation answers a request and why, and which others are similar."""

@@ -29,7 +29,7 @@ _KINDS = {
 }
 
 PATH, METHOD, PARAMETER, CONSTRAINT = 10.0, 1.0, 5.0, 1.0
-"""Weights of differences. The path says most about what a request is for."""
+"""Weights of differences. The path says most about the purpose of a request."""
 _HALF = 10.0
 """The cost that gives a distance of 0.5."""
 
@@ -125,7 +125,7 @@ def hold(
     lookup: Lookup | None = None,
     condition: MatcherCheck | None = None,
 ) -> Candidate:
-    """Check everything that the entry asks for. `lookup` is what the path leads to, if anything.
+    """Check all conditions of the entry. `lookup` is the result for the path, if any.
 
     `condition` is the check of a rule's `when`, if it was computed before.
     """
@@ -137,7 +137,7 @@ def hold(
         checks += _where(operation, call, parameters)
     if lookup and operation and lookup.operation is not operation and not any(check.distance for check in checks):
         leads = f"the operation {lookup.operation.id}" if lookup.operation else "no operation"
-        checks.append(MatcherCheck("operation", 1.0, f"the path leads to {leads}, not to {operation.id}", PARAMETER))
+        checks.append(MatcherCheck("operation", 1.0, f"the path belongs to {leads}, not to {operation.id}", PARAMETER))
     if isinstance(entry, Rule):
         checks += [
             _constraint(constraint, call.values(constraint.place, parameters)) for constraint in entry.constraints
@@ -217,8 +217,8 @@ def _constraint(constraint: Constraint, values: Sequence[Any], weight: float = C
 def check_of_condition(rule: Rule, holds: bool, error: SandboxError | None = None) -> MatcherCheck:
     condition = f"when {rule.when_text}"
     if error:
-        return MatcherCheck("when", 1.0, f"{condition}: cannot be computed, {error}", broken=True)
-    return MatcherCheck("when", 0.0 if holds else 1.0, condition if holds else f"{condition}: does not hold")
+        return MatcherCheck("when", 1.0, f"{condition}: evaluation failed: {error}", broken=True)
+    return MatcherCheck("when", 0.0 if holds else 1.0, condition if holds else f"{condition}: is false")
 
 
 def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> MatcherCheck:

@@ -1,4 +1,4 @@
-"""Computes how far a request is from what a rule asks for: 0 means it fits, 1 means completely different."""
+"""Computes the distance between a request and the conditions of a rule, from 0 (matches) to 1 (different)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _BEGINNINGS = 4
 
 @dataclass(frozen=True, slots=True)
 class PathAlignment:
-    """A path aligned with a pattern. `cost` is 0 if it fits, about 1 for each segment that does not.
+    """A path aligned with a pattern. `cost` is 0 if it matches, about 1 for each segment that does not.
 
     `parameters` are those that could be recognised; `edits` describe the differences; `vague` is how little the path
     says, because parameters match any word.
@@ -44,12 +44,14 @@ def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
     alignments = [_align_whole(pattern, segments[start:]) for start in starts[:_BEGINNINGS]]
     best = min(alignments, key=lambda alignment: alignment.cost)
     if best is not alignments[0] and not best.cost:
-        return replace(best, cost=LEAST, edits=(f"only what begins at a later '{first.text if first else ''}' fits",))
+        return replace(
+            best, cost=LEAST, edits=(f"only the part from a later '{first.text if first else ''}' on matches",)
+        )
     return best
 
 
 def of_values(spec: Mapping[str, Any], values: Sequence[Any]) -> float:
-    """Return the distance of the nearest value. None of the values fits the matcher."""
+    """Return the distance of the nearest value. None of the values matches."""
     if not values:
         return 1.0
     nearest = min(
@@ -60,7 +62,7 @@ def of_values(spec: Mapping[str, Any], values: Sequence[Any]) -> float:
 
 
 def shortfall(spec: Mapping[str, Any], value: Any) -> str:
-    """Return `1000 too little` or `3 days too late`, or an empty text if the difference cannot be measured."""
+    """Return `1000 too little` or `3 days too late`, or an empty string if the difference cannot be measured."""
     texts = (OPERATORS[name].distance(operand, value)[1] for name, operand in spec.items())
     return next(filter(None, texts), "")
 
@@ -103,7 +105,7 @@ def _edit(pattern: Sequence[Segment], words: Sequence[str]) -> PathAlignment:
     while i < len(pattern) or j < len(words):
         _, to_i, to_j = min(_steps(pattern, words, i, j, costs), key=lambda step: step[0])
         if to_i == i:
-            edits.append(f"{_quote(words[j])} is too much")
+            edits.append(f"{_quote(words[j])} is one segment too many")
         elif to_j == j:
             edits.append(f"{_name(pattern[i])} is missing")
         elif pattern[i].kind == PARAMETER and not words[j]:
@@ -114,7 +116,7 @@ def _edit(pattern: Sequence[Segment], words: Sequence[str]) -> PathAlignment:
             edits.append(f"{_quote(words[j])} should be {_quote(pattern[i].text)}")
         i, j = to_i, to_j
     if surplus:
-        edits.append(f"{surplus} more segments are too much")
+        edits.append(f"there are {surplus} segments too many")
     return PathAlignment(max(LEAST, costs[0][0] + surplus * _SKIPPED), parameters, tuple(edits))
 
 

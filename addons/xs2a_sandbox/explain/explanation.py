@@ -1,4 +1,4 @@
-"""Explains an answer: what answers the request, which candidates are near, and why they do not answer."""
+"""Explains an answer: which entry answers the request, which others are near, and why they do not answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ _MAX_BYTES = 8 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A candidate, what the request lacks of its requirements, and why it lost although it fits."""
+    """A candidate, the requirements that the request lacks, and why the candidate lost although it matches."""
 
     candidate: Candidate
     lacks: tuple[str, ...] = ()
@@ -56,8 +56,9 @@ class Explanation:
     """`by` answers, or has the requirement or condition that failed; `nearest` are other candidates, best first.
 
     `options` are those that `by` gives its `handler`, if it has one. `amended` are the rules that change the answer, in
-    order; `quirks` are those of the bank. `signature` says what is wrong with the request's signature; `objections` are
-    the errors of checks that only warn; `client` describes the client certificate.
+    order; `quirks` are the quirks of the bank. `signature` describes the mistake in the request's signature;
+    `objections` are the errors of checks that only warn; `client` describes the client certificate. `consent` is
+    the id of the consent that the request leads to.
     """
 
     method: str
@@ -77,6 +78,7 @@ class Explanation:
     signature: Mapping[str, Any] | None = None
     objections: tuple[str, ...] = ()
     client: Mapping[str, Any] | None = None
+    consent: str | None = None
 
 
 def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, decision: Decision) -> Explanation:
@@ -154,6 +156,7 @@ def describe(explanation: Explanation) -> dict[str, Any]:
         "amended": [{"rule": rule.id, "place": place_of(rule)} for rule in one.amended],
         "quirks": list(one.quirks),
         "client": one.client,
+        "consent": one.consent,
         "signature": one.signature,
         "objections": list(one.objections),
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
@@ -166,15 +169,15 @@ def _aside(call: Call) -> Call:
     """Return a copy of the call, so that explaining it does not change it or add warnings."""
     target = Target(call.segments, split_target(call.request.target).query)
     aside = Call(call.request, target, call.session, call.clock, call.state, things=call.things)
-    aside.lets = call.lets
+    aside.lets, aside.shapes = call.lets, call.shapes
     return aside
 
 
 _MESSAGES: Mapping[Kind, str] = {
     "rule": "the {} answers",
     "operation": "the {} answers, because no rule matches",
-    "requirement": "the {} requires more than the request has",
-    "failure": "the condition of the {} fails",
+    "requirement": "the request does not meet all requirements of the {}",
+    "failure": "the condition of the {} is false",
 }
 
 
@@ -202,7 +205,7 @@ def _explain_unmatched(interface: Interface, schemas: Schemas, call: Call, looku
         call.self_path,
         call.session.id,
         ("rule" if isinstance(by.candidate.entry, Rule) else "operation") if by else "nothing",
-        f"{by.candidate.entry.id} itself answers so" if by else _nobody(near[0] if near else None, interface),
+        f"{by.candidate.entry.id} itself has this response" if by else _nobody(near[0] if near else None, interface),
         by,
         tuple(contenders),
         tuple(hints(call, interface, closest)),
@@ -218,15 +221,17 @@ def _client(call: Call) -> Mapping[str, Any] | None:
 
 def _nobody(best: Candidate | None, interface: Interface) -> str:
     if interface.silent:
-        return f"this was not recorded, and the bank does not speak {interface.dialect}; these come nearest"
+        return (
+            f"this was not recorded, and the bank does not use the dialect {interface.dialect}; the nearest matches are"
+        )
     missed = {check.what for check in best.missed} if best else {"path"}
     if "path" in missed:
-        return "no operation and no rule has this path; these come nearest"
+        return "no operation and no rule has this path; the nearest matches are"
     if "method" in missed:
-        return "nothing has this path with this method; these come nearest"
+        return "no operation and no rule has this path with this method; the nearest matches are"
     if isinstance(best and best.entry, Operation):
-        return "an operation has this path, but not with these parameters; these come nearest"
-    return "rules have this path, but none of them fits; these come nearest"
+        return "an operation has this path, but not with these parameters; the nearest matches are"
+    return "rules have this path, but none of them matches; the nearest are"
 
 
 def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: Schemas) -> tuple[str, ...]:
@@ -238,14 +243,14 @@ def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: S
 
 
 def _lacks(required: Requirement, parameters: Mapping[str, str], call: Call, schemas: Schemas) -> tuple[str, ...]:
-    # After matchers have read the body, a call no longer reports what is wrong with it.
+    # After matchers have read the body, a call no longer reports mistakes in it.
     call = _aside(call)
     call.path = dict(parameters)
     return tuple(lacks(required, call, schemas))
 
 
 def _explain_outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str | None:
-    """Return why a candidate that fits lost. For others, their failed checks say it."""
+    """Return why a matching candidate lost. For others this is None: their failed checks are the reason."""
     mine, theirs = winner.entry, loser.entry
     if not loser.fits or not isinstance(theirs, Rule):
         return None
@@ -253,12 +258,12 @@ def _explain_outranked(loser: Candidate, winner: Candidate, interface: Interface
         return f"the request lacks what {mine.id} requires"
     # The order of comparison is that of `Layered.rank`.
     if interface.layers.get(mine.id) != interface.layers.get(theirs.id):
-        return f"{mine.id} stands in a later layer"
+        return f"{mine.id} is in a later layer"
     if mine.priority != theirs.priority:
         return f"{mine.id} has the higher priority: {mine.priority}, not {theirs.priority}"
     if winner.pattern.rank != loser.pattern.rank:
         return f"{mine.id} has the more literal path"
-    return f"{mine.id} asks more of the request: strength {mine.strength}, not {theirs.strength}"
+    return f"{mine.id} is more specific: strength {mine.strength}, not {theirs.strength}"
 
 
 def _describe(contender: Contender) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Hint:
 
 
 def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list[Hint]:
-    """Return hints about a request and the candidate that answers it, or that it was probably meant for."""
+    """Return hints about a request and the candidate that answers it, or probably should."""
     every = [*_find_doubled(call, interface), *_consent(call, interface.things, candidate)]
     if candidate:
         every += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
@@ -60,7 +60,7 @@ def _path(call: Call, candidate: Candidate) -> Iterator[Hint]:
     first = candidate.pattern.segments[:1]
     if "path" in missed and first and first[0].kind == LITERAL and first[0].text not in call.segments:
         if align(candidate.pattern, (first[0].text, *call.segments)).cost == 0:
-            yield Hint("path-incomplete", f"the path does not begin with /{first[0].text}")
+            yield Hint("path-incomplete", f"the path does not start with /{first[0].text}")
     elif "method" in missed and "path" not in missed:
         methods = " or ".join(sorted(candidate.methods))
         yield Hint("method-wrong", f"the path is right, the method is not: {methods}, not {call.request.method}")
@@ -72,8 +72,8 @@ def _path(call: Call, candidate: Candidate) -> Iterator[Hint]:
     if constraint and constraint.values is not None and (word := candidate.parameters.get(constraint.place.name)):
         name, word, offered = constraint.place.name, word[:_MAX_WORD], sorted(map(str, constraint.values))
         near = get_close_matches(word, offered, 1)
-        rest = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}"
-        yield Hint(f"{name}-unknown", f"there is no {name} {word}; {rest}")
+        rest = f"did you mean {near[0]}?" if near else f"the values are {', '.join(offered)}"
+        yield Hint(f"{name}-unknown", f"unknown {name} {word}; {rest}")
 
 
 def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
@@ -86,7 +86,7 @@ def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator
             text = f"the header {name} is missing: account information needs the id of a valid consent"
             yield Hint("consent-missing", text)
         elif constraint.place == _REQUEST_ID and not any(map(FORMATS["uuid"], values)):
-            fault = f"{value_text(values[0])} is no UUID" if values else "it is missing"
+            fault = f"{value_text(values[0])} is not a UUID" if values else "it is missing"
             yield Hint("request-id-invalid", f"the header X-Request-ID must be a UUID, new for each request: {fault}")
 
 
@@ -98,7 +98,7 @@ def _constraints(candidate: Candidate, interface: Interface) -> Iterator[Constra
 
 
 def _headers_of(naming: Naming) -> list[RequestPart]:
-    """Return the headers that name such a thing."""
+    """Return the headers that contain ids of these things."""
     return [RequestPart("headers", place.name) for place in naming.sent if place.part == "headers"]
 
 
@@ -114,7 +114,7 @@ def _consent(call: Call, things: Things, candidate: Candidate | None) -> Iterato
 def _why_unknown(call: Call, id: str) -> str:
     session = call.session.id
     if id.lower() in call.state.testdata().get("consents", {}):
-        rest = f"it was deleted there: `xs2a-sandbox reset --session {session}` brings it back"
+        rest = f"it was deleted there; `xs2a-sandbox reset --session {session}` restores it"
     else:
         rest = "a consent is known only in the session that created it"
     return f"the consent {id[:_MAX_WORD]} is unknown in the session {session}; {rest}"
@@ -128,7 +128,7 @@ def _body(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hi
         try:
             parse_json(call.request.body, [])
         except BankError as error:
-            yield Hint("body-unreadable", f"nothing asked of the body can fit: {error.values['expected']}")
+            yield Hint("body-unreadable", f"no condition on the body can match: {error.values['expected']}")
 
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

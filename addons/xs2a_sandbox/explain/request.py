@@ -19,14 +19,14 @@ _LOCAL = ("localhost", "127.0.0.1", "::1", "")
 def read(value: Mapping[str, Any], session: str | None = None) -> Request:
     """Return the request as it would be sent, without additions.
 
-    A URL of another host means the proxy, any other the base URL. A body that is not a text is sent as JSON. `session`
-    is the default if the description has none. Raises Refused.
+    A URL of another host means the proxy, any other the base URL. A body that is not a string is sent as JSON.
+    `session` is the default if the description has none. Raises Refused.
     """
     method, session = value.get("method"), value.get("session", session)
     if not isinstance(method, str) or not _TOKEN.fullmatch(method):
         raise body_invalid("method must be an HTTP method such as GET")
     if session is not None and not (isinstance(session, str) and is_session_name(session)):
-        raise body_invalid("session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+        raise body_invalid("a session name must have 1 to 64 characters from A-Z a-z 0-9 . _ -")
     scheme, host, port, target = _url(value.get("url"))
     return Request(
         method=method,
@@ -73,20 +73,22 @@ def _url(url: Any) -> tuple[str, str, int | None, str]:
         if host and parts.scheme in ("http", "https"):
             target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
             return parts.scheme, host, port, quote(target, safe=_AS_SENT)
-    raise body_invalid("url must be a path such as /v1/accounts, or begin with http:// or https://")
+    raise body_invalid("url must be a path such as /v1/accounts, or start with http:// or https://")
 
 
 def _headers(headers: Any) -> Iterator[tuple[str, str]]:
     if headers is None:
         return
     if not isinstance(headers, dict):
-        raise body_invalid("headers must be an object of texts, or of lists of texts for a header that is repeated")
+        raise body_invalid(
+            "headers must be an object whose values are strings, or lists of strings for repeated headers"
+        )
     for name, values in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise body_invalid(f"{name!r} is no header name")
+            raise body_invalid(f"{name!r} is not a header name")
         for value in values if isinstance(values, list) else [values]:
             if not isinstance(value, str):
-                raise body_invalid(f"the header {name} must be a text, or a list of texts")
+                raise body_invalid(f"the header {name} must be a string or a list of strings")
             yield name, value
 
 

@@ -59,7 +59,7 @@ def _integer(text: str) -> int | Decimal:
 
 def refuse(text: str) -> NoReturn:
     """Raise ValueError for `NaN` and `Infinity`, which other parsers accept."""
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

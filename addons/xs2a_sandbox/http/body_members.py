@@ -53,7 +53,7 @@ def members(body: bytes, content_type: str | None) -> Member | None:
     try:
         return read(body) if read else None
     except RecursionError:
-        raise ValueError("the body must not be nested that deep") from None
+        raise ValueError("the body is nested too deep") from None
 
 
 def at(member: Member, steps: Sequence[str]) -> Iterator[Any]:
@@ -113,7 +113,7 @@ def _element(element: "etree._Element") -> Member:
     below: defaultdict[str, list[Member]] = defaultdict(list)
     for name, text in element.attrib.items():
         below[f"@{local_name(str(name))}"].append(Member(str(text)))
-    # The tag of comments and processing instructions is not a text.
+    # The tag of comments and processing instructions is not a string.
     for child in (child for child in element if isinstance(child.tag, str)):
         below[local_name(child.tag)].append(_element(child))
     return Member((element.text or "").strip(), below)

@@ -34,10 +34,10 @@ def _mistake(name: str, text: str, body: bytes) -> str | None:
     try:
         sent = b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        return f"the {name.upper()} of the header Digest is no base64"
+        return f"the {name.upper()} of the header Digest is not base64"
     if sent == digest:
         return None
     of = f"the {len(body)} bytes of the body" if body else "an empty body"
     other = body_of(sent, body)
-    hint = f", which is that of {other}" if other else ""
+    hint = f", which is the digest of {other}" if other else ""
     return f"the {name.upper()} of {of} is {b64encode(digest).decode()}, not {text[:_LONGEST]}{hint}"

@@ -1,4 +1,4 @@
-"""The changes that a developer makes to a message that a breakpoint holds."""
+"""A developer's changes to a message that a breakpoint holds."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,14 +8,14 @@ from xs2a_sandbox.http.messages import Headers, Request, Response
 type Pairs = tuple[tuple[str, str], ...]
 
 _OF_THE_BODY = frozenset({"content-length", "content-encoding", "transfer-encoding"})
-"""Headers that describe the body as it was before the edit."""
+"""Headers that describe the body before the edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """`headers` are the values of each header that changes, none for one that is removed; `drop` leaves no answer.
+    """`headers` are the new values of headers, empty to remove a header. With `drop` the client gets no answer.
 
-    Without any of these the message goes on unchanged.
+    Without any of these the message stays unchanged.
     """
 
     status: int | None = None
@@ -27,12 +27,12 @@ class Edits:
         return self != Edits()
 
     def change_request(self, request: Request) -> Request:
-        """The edited request: it goes to the same place, by the same door, from the same client."""
+        """Return the edited request. Its destination, door and client stay the same."""
         body = request.body if self.body is None else self.body
         return replace(request, headers=Headers(self._change_headers(request.headers)), body=body)
 
     def change_response(self, response: Response) -> Response:
-        """The edited response, without its `rest` where the body was replaced. Raises InvalidResponse."""
+        """Return the edited response, without its `rest` if the body was replaced. Raises InvalidResponse."""
         return Response(
             self.status or response.status,
             tuple(self._change_headers(response.headers)),
@@ -42,14 +42,14 @@ class Edits:
         )
 
     def describe(self) -> str:
-        """The parts that change, in words, without their values."""
+        """Return the names of the changed parts, without their values."""
         parts = [] if self.status is None else ["status"]
         parts += [f"header {name}" for name in self.headers]
         parts += [] if self.body is None else ["body"]
         return ", ".join(parts)
 
     def _change_headers(self, pairs: Iterable[tuple[str, str]]) -> Pairs:
-        """The headers, each changed one in its place, or at the end where there was none."""
+        """Return the headers with changes in place, and new headers at the end."""
         left = {name.lower(): [(name, value) for value in values] for name, values in self.headers.items()}
         changed = frozenset(left)
         result: list[tuple[str, str]] = []

@@ -108,7 +108,7 @@ def split_url(url: str) -> tuple[str, str]:
     """Split a URL into `https://bank.example` and `/v1/accounts?x=y`. Raises ValueError."""
     parts = urlsplit(url)
     if not (parts.scheme and parts.netloc):
-        raise ValueError(f"{url!r} is no absolute URL")
+        raise ValueError(f"{url!r} is not an absolute URL")
     return f"{parts.scheme}://{parts.netloc}", (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
@@ -146,7 +146,7 @@ def _get(har: Any, place: str, kind: type | tuple[type, ...], default: Any = _NE
             raise ValueError(f"{place} is missing")
         return default
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{place} cannot be {str(value)[:40]!r}")
+        raise ValueError(f"{place} has the wrong type: {str(value)[:40]!r}")
     return value
 
 
@@ -178,7 +178,7 @@ def _content(data: Mapping[str, Any], place: str) -> bytes:
     try:
         return base64.b64decode(text)
     except ValueError as error:
-        raise ValueError(f"{place}.text is no base64: {error}") from None
+        raise ValueError(f"{place}.text is not base64: {error}") from None
 
 
 def _time(text: str) -> datetime:
@@ -187,5 +187,5 @@ def _time(text: str) -> datetime:
         time = time if time.tzinfo else time.replace(tzinfo=UTC)
         time.astimezone(UTC)  # fails in the years 1 and 9999
     except (ValueError, OverflowError):
-        raise ValueError(f"startedDateTime cannot be {text[:40]!r}; it is a time as in 2026-11-21T10:11:12Z") from None
+        raise ValueError(f"startedDateTime must be a time such as 2026-11-21T10:11:12Z, not {text[:40]!r}") from None
     return time

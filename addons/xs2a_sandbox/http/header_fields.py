@@ -13,7 +13,7 @@ FRAMING = HOP_BY_HOP | {"content-length", "expect", "host"}
 
 NOISE = frozenset(
     """
-    age content-security-policy dnt etag expires last-modified matched-stub-id matched-stub-name permissions-policy
+    age content-security-policy dnt expires last-modified matched-stub-id matched-stub-name permissions-policy
     pragma priority referrer-policy sec-fetch-dest sec-fetch-mode sec-fetch-site server strict-transport-security
     upgrade-insecure-requests user-agent vary via x-content-type-options x-frame-options x-powered-by x-xss-protection
     """.split()
@@ -22,8 +22,8 @@ NOISE = frozenset(
 
 _ONCE = frozenset(
     # Fields that belong to one message: its date, coding or signature.
-    "content-digest content-encoding content-md5 date digest repr-digest signature signature-input"
-    " tpp-signature-certificate x-request-id"
+    "content-digest content-encoding content-md5 date digest etag repr-digest signature signature-input"
+    " tpp-signature-certificate x-fapi-interaction-id x-jws-signature x-request-id"
     # Fields that belong to one client or to one network path.
     " alt-svc b3 correlation-id nel p3p report-to server-timing set-cookie set-cookie2 traceparent tracestate"
     " x-correlation-id x-correlationid x-runtime x-served-by x-span-id x-spanid x-timer x-trace-id x-traceid"
@@ -38,9 +38,9 @@ _NEVER_COUNT = FRAMING | NOISE | _ONCE
 
 
 def counts(name: str) -> bool:
-    """Return whether rules answer with this response header and comparisons compare it.
+    """Return whether recorded rules and comparisons include this response header.
 
-    Another response to the same request has it as well.
+    These are the headers that another response to the same request would have, too.
     """
     name = name.lower()
     return name not in _NEVER_COUNT and not name.startswith(_ONCE_PREFIXES)

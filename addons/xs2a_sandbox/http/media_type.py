@@ -45,7 +45,7 @@ def choose_type(accept: str, offered: Sequence[str]) -> str | None:
 
 
 def _weights(field: str) -> dict[str, float]:
-    """Return the words of the field in order, with their weights; an unreadable weight is 0."""
+    """Return the words of the field in order, with their weights. An unreadable weight is 0."""
     weights: dict[str, float] = {}
     for wish in field.split(","):
         word, parameters = split_parameters(wish)

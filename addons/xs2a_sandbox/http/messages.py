@@ -22,7 +22,7 @@ _UNSAFE = re.compile(r"[\r\n\x00]")
 def _as_plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 _encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_plain).encode
@@ -73,7 +73,7 @@ def header_mistake(headers: Headers) -> str | None:
     if not is_field_value("".join(chain.from_iterable(headers.pairs))):
         for name, value in headers:
             if not is_field_value(value):
-                return f"the header {name} holds a line break, NUL or characters outside Latin-1"
+                return f"the header {name} contains a line break, NUL or characters outside Latin-1"
     return None
 
 
@@ -126,16 +126,16 @@ class Response:
 
     def __post_init__(self) -> None:
         if not 200 <= self.status <= 599:
-            raise InvalidResponse(f"{self.status} is no final HTTP status")
+            raise InvalidResponse(f"{self.status} is not a final HTTP status")
         if self.body and self.status in (204, 304):
-            raise InvalidResponse(f"an answer with status {self.status} has no body")
+            raise InvalidResponse(f"an answer with status {self.status} cannot have a body")
         if self.headers:
             names, values = zip(*self.headers, strict=True)
             if wrong := _no_token(names):
-                raise InvalidResponse(f"{wrong[0]!r} is no header name")
+                raise InvalidResponse(f"{wrong[0]!r} is not a header name")
             if not is_field_value("".join(values)):
                 name = next(name for name, value in self.headers if not is_field_value(value))
-                raise InvalidResponse(f"the header {name} holds a line break, NUL or characters outside Latin-1")
+                raise InvalidResponse(f"the header {name} contains a line break, NUL or characters outside Latin-1")
 
     def with_headers(self, *headers: tuple[str, str]) -> "Response":
         return Response(self.status, self.headers + headers, self.body, self.fault, self.rest)
@@ -151,7 +151,7 @@ def _no_token(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def redirect(url: str, *headers: tuple[str, str]) -> Response:
-    """Redirect a browser with GET, whatever its request was. `url` is ASCII."""
+    """Redirect a browser, which then always uses GET. `url` is ASCII."""
     return Response(303, (("Location", url), *headers))
 
 
@@ -176,7 +176,7 @@ def to_json(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class OwnRefusal(Response):
-    """A response of the sandbox itself, which a bank can rewrite in the form of its own errors.
+    """A response of the sandbox itself, which a bank can rewrite as one of its errors.
 
     With `error` it is one of the errors in a dialect's table, which has its own text for it.
     """

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from email import policy
 from email.message import Message
 from email.parser import BytesParser
 from typing import Any
@@ -50,15 +49,15 @@ def parts(body: bytes) -> tuple[BodyPart, ...]:
     first = _FIRST_LINE.search(body)
     # RFC 2046: a body without its last boundary is truncated.
     if first is None or b"--" + first[1] + b"--" not in body:
-        raise ValueError("the body must be multipart: it does not begin and end with a boundary")
+        raise ValueError("the body must be multipart, so it must start and end with a boundary")
     head = b'Content-Type: multipart/form-data; boundary="' + first[1].replace(b'"', b"") + b'"\r\n\r\n'
     try:
-        message: Any = BytesParser(policy=policy.compat32).parsebytes(head + body)
+        message: Any = BytesParser().parsebytes(head + body)
         messages = message.get_payload()
     except RecursionError:
-        raise ValueError("the body must not be nested that deep") from None
+        raise ValueError("the body is nested too deep") from None
     if not isinstance(messages, list) or len(messages) > _MOST:
-        raise ValueError(f"the body must be multipart, with no more than {_MOST} parts")
+        raise ValueError(f"the body must be multipart, with at most {_MOST} parts")
     return tuple(_parts(messages))
 
 
@@ -74,7 +73,7 @@ def _parts(messages: Sequence[Message]) -> Iterator[BodyPart]:
 
 
 def with_boundary(field: str, boundary: str) -> str:
-    """Return the Content-Type of a multipart body with this boundary; other types are returned as they are."""
+    """Return the Content-Type of a multipart body with this boundary. Other types are returned unchanged."""
     return f"{without_boundary(field)}; boundary={boundary}" if is_multipart(media_type(field)) else field
 
 
@@ -84,7 +83,7 @@ def join(parts: Sequence[BodyPart], boundary: str) -> bytes:
     pieces = []
     for part in parts:
         if delimiter in part.content:
-            raise ValueError("a part of the body holds the boundary")
+            raise ValueError("a part of the body contains the boundary")
         fields = {"Content-Disposition": part.disposition, "Content-Type": part.kind}
         head = "".join(f"{name}: {text}\r\n" for name, text in fields.items() if text)
         pieces.append(b"%s\r\n%s\r\n%s\r\n" % (delimiter, head.encode(), part.content))

@@ -81,7 +81,7 @@ def destinations(request: Request) -> frozenset[Origin | None]:
         origins.add(Origin.of(request.scheme, request.tunnel))
     host = f"[{request.host}]" if ":" in request.host else request.host
     target = Origin.of(request.scheme, host if request.port is None else f"{host}:{request.port}")
-    # If it has no port of its own, it has the port of that `Host`.
+    # A target without a port has the port of the `Host` with the same name.
     if request.port is not None or not any(origin and target and origin.host == target.host for origin in origins):
         origins.add(target)
     return frozenset(origins)
@@ -95,7 +95,7 @@ def hostname(authority: str) -> str:
 
 
 def host_and_port(authority: str, headers: Headers) -> tuple[str, int | None]:
-    """Return host and port of a request: from its authority, or else from its `Host` header. The port may be None."""
+    """Return host and port of a request, from its authority or its `Host` header. The port may be None."""
     return _host_and_port(authority or headers.first.get("host", ""))
 
 

@@ -8,15 +8,16 @@ from xs2a_sandbox.http.messages import Headers, Request
 from xs2a_sandbox.http.own_path import is_own
 
 COOKIE = "xs2a-console"
+"""What the names of the cookies begin with. Each run of a sandbox adds its own ending: ports share cookies."""
 
 
-def console_cookies(headers: Headers) -> list[str]:
-    """Return the values of the console's cookie in a request."""
+def console_cookies(headers: Headers, cookie: str) -> list[str]:
+    """Return the values of a console's cookie in a request."""
     values = []
     for header in headers.all("Cookie"):
         for pair in header.split(";"):
             name, _, value = pair.strip().partition("=")
-            if name.strip() == COOKIE:
+            if name.strip() == cookie:
                 values.append(value.strip())
     return values
 
@@ -33,7 +34,7 @@ def _drop_own(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     for name, value in headers:
         match name.lower():
             case "cookie":
-                pairs = [pair for pair in value.split(";") if pair.strip().partition("=")[0].strip() != COOKIE]
+                pairs = [pair for pair in value.split(";") if not _is_own(pair)]
                 if pairs:
                     yield name, ";".join(pairs).strip()
             case "referer" if is_own(urlsplit(value).path):
@@ -44,4 +45,8 @@ def _drop_own(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 
 def sets_console_cookie(name: str, value: str) -> bool:
     """Return whether a response header sets the console's cookie, which only the console may do."""
-    return name.lower() == "set-cookie" and value.partition("=")[0].strip() == COOKIE
+    return name.lower() == "set-cookie" and _is_own(value)
+
+
+def _is_own(pair: str) -> bool:
+    return pair.partition("=")[0].strip().startswith(COOKIE)

@@ -12,10 +12,13 @@ _DECODINGS = 8
 _BETWEEN = re.compile(r"[/\\]")
 _AROUND = re.compile(r"[\x00-\x20\x7f]+")
 _PROXIED = (
-    "the sandbox's own pages are at its base URL (--port) alone: send them past the proxy, as with"
-    " NO_PROXY=127.0.0.1,localhost"
+    "the sandbox's own pages are available only at its base URL (--port): request them without the proxy, for example"
+    " with NO_PROXY=127.0.0.1,localhost"
 )
-_MISSPELT = "nothing below /_sandbox goes to a bank, and the sandbox has no such page: see /_sandbox/docs/control.md"
+_MISSPELT = (
+    "requests below /_sandbox never go to a bank, and the sandbox does not have this page: see "
+    "/_sandbox/docs/control.md"
+)
 
 
 def is_own(target: str) -> bool:

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 PATIENCE: "ContextVar[Patience | None]" = ContextVar("PATIENCE", default=None)
-"""The patience of the client whose request the current task answers; None where no door asks."""
+"""The patience of the client whose request the current task answers. None if the request used no door."""
 
 
 class Patience:
-    """Tells the engine when the client disconnects, and stops the time limit of its answer while a breakpoint holds."""
+    """Tells the engine when the client disconnects, and pauses the time limit of its answer at a breakpoint."""
 
     __slots__ = ("_is_held", "_is_limited", "_limit", "_seconds", "_when_gone", "is_gone")
 
@@ -22,12 +22,12 @@ class Patience:
         self._when_gone: Callable[[], None] | None = None
 
     def begin(self, limit: asyncio.Timeout, seconds: float) -> None:
-        """Begins the wait for the next answer, which is to take `seconds` at most."""
+        """Begin the wait for the next answer, which may take at most `seconds`."""
         self._limit, self._seconds, self._is_limited = limit, seconds, False
         PATIENCE.set(self)
 
     def start_limit(self) -> None:
-        """Note that the limit has been entered: only now can it be moved."""
+        """Note that the limit has been entered, because only then can it be changed."""
         self._is_limited = True
         if self._is_held:
             self._move_limit(None)
@@ -40,7 +40,7 @@ class Patience:
 
     @contextmanager
     def held(self, when_gone: Callable[[], None]) -> Iterator[None]:
-        """Stops the time limit; `when_gone` is called if the client disconnects meanwhile, or has done so before."""
+        """Pause the time limit. Calls `when_gone` if the client disconnects in the meantime, or has already done so."""
         self._is_held, self._when_gone = True, when_gone
         self._move_limit(None)
         if self.is_gone:
@@ -52,6 +52,6 @@ class Patience:
             self._move_limit(asyncio.get_running_loop().time() + self._seconds)
 
     def _move_limit(self, when: float | None) -> None:
-        # One that has expired already, or ends as the sandbox stops, stays as it is.
+        # Do not change a limit that has expired, or was stopped because the sandbox stops.
         if self._limit and self._is_limited and not self._limit.expired():
             self._limit.reschedule(when)

@@ -17,7 +17,7 @@ def other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"the body with {words}", body + end
     yield "the body without white space at its ends", body.strip()
     if b"\r\n" in body:
-        yield "the body with line feeds alone", body.replace(b"\r\n", b"\n")
+        yield "the body with line feeds only", body.replace(b"\r\n", b"\n")
     elif b"\n" in body:
         yield "the body with carriage returns before its line feeds", body.replace(b"\n", b"\r\n")
     try:
@@ -44,7 +44,10 @@ def other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def body_of(digest: bytes, body: bytes) -> str | None:
-    """Return the difference in words of the encoding that has this digest, or None."""
+    """Describe the re-encoding of the body that has this digest, such as "the body indented by 2".
+
+    Returns None if none has it.
+    """
     for words, other in other_bodies(body):
         if digest in (hashlib.sha256(other).digest(), hashlib.sha512(other).digest()):
             return words

@@ -18,25 +18,25 @@ def mistake(headers: Headers, version: str) -> str | None:
     host = first.get("host")
     if host is None:
         if version == "1.1":
-            return "HTTP/1.1 asks for a Host header, and it has none"
+            return "its Host header is missing, which HTTP/1.1 requires"
     elif len(headers.all("host")) > 1:
         return "it has more than one Host header"
     elif split_authority(host) is None:
-        return "its Host header is neither a host nor a host with a port"
+        return "its Host header must be a host, with or without a port"
     if "transfer-encoding" in first:
         if version != "1.1":
-            return "Transfer-Encoding belongs to HTTP/1.1"
+            return "its Transfer-Encoding needs HTTP/1.1"
         if [coding.lower() for coding in headers.all("transfer-encoding")] != ["chunked"]:
-            return "its Transfer-Encoding is not simply chunked"
+            return "its Transfer-Encoding must be chunked"
         if "content-length" in first:
             return "it has both Transfer-Encoding and Content-Length"
     if (length := first.get("content-length")) is not None:
         if len(headers.all("content-length")) > 1:
             return "it has more than one Content-Length header"
         if len(length) > _DIGITS:
-            return "its Content-Length is not a length"
+            return "its Content-Length is not a valid length"
     if _has_disguised(tuple(first)):
-        return "a header's name looks like Transfer-Encoding or Content-Length, but is neither"
+        return "the name of a header looks like Transfer-Encoding or Content-Length, but is different"
     return None
 
 

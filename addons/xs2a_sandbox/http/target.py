@@ -24,7 +24,7 @@ def split_target(target: str) -> Target:
 
 
 def cut_target(target: str, count: int) -> tuple[str, str]:
-    """Return path and query from the last `count` segments on, and what comes before them, both as they were sent."""
+    """Split a target before the last `count` segments of the path. Return the end and the start, unchanged."""
     path, mark, query = target.partition("?")
     parts = path.removeprefix("/").split("/")
     skipped = len(_split(path)) - count
@@ -32,7 +32,7 @@ def cut_target(target: str, count: int) -> tuple[str, str]:
 
 
 def outline(target: str) -> str:
-    """Return a path for logs of failures: words are kept, possible identifiers and secrets become `…`, no query."""
+    """Return a path for logs of failures, without query: words are kept, possible ids and secrets become `…`."""
     parts = target.partition("?")[0].split("/")
     return "/".join(part if not part or _WORD.fullmatch(part) else "…" for part in parts)
 

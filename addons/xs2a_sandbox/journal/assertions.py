@@ -18,9 +18,9 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter of the journal: the type of its value, and its help on the command line.
+    """A filter of the journal, with the type of its value and its help on the command line.
 
-    Without `help` it is not there.
+    A filter without `help` is not available on the command line.
     """
 
     name: str
@@ -43,14 +43,16 @@ class Search:
     """
 
     session: str | None = _filter("text")
-    method: str | None = _filter("text", "METHOD", "Only of this method.")
-    path: str | None = _filter("text", "PATH", "Only of this path; * stands for anything.")
+    method: str | None = _filter("text", "METHOD", "Only with this method.")
+    path: str | None = _filter("text", "PATH", "Only with this path; * matches anything.")
     status: int | None = _filter("number", "N", "Only with this status.")
-    source: str | None = _filter("text", "NAME", "Only answered by this: handler, rule, bank or sandbox.")
+    source: str | None = _filter("text", "NAME", "Only answered by this source: handler, rule, bank or sandbox.")
     rule: str | None = _filter("text", "ID", "Only answered by this rule or operation.")
-    since: int | None = _filter("number", "N", "Only those after number N.")
-    before: int | None = _filter("number", "N", "Only those before number N.")
-    text: str | None = _filter("text", "TEXT", "Only with this anywhere in it: address, headers, bodies, reason, rule.")
+    since: int | None = _filter("number", "N", "Only exchanges after number N.")
+    before: int | None = _filter("number", "N", "Only exchanges before number N.")
+    text: str | None = _filter(
+        "text", "TEXT", "Only exchanges that contain this text in the address, headers, bodies, reason or rule."
+    )
     headers: Mapping[str, str] | None = _filter("texts")
     query: Mapping[str, str] | None = _filter("texts")
     body: Any = field(default=None, metadata={"kind": "json"})
@@ -72,7 +74,7 @@ class Search:
         if self.before is not None and entry.number >= self.before:
             differences.append(("before", f"the number is {entry.number}, not before {self.before}"))
         if self.text is not None and not _holds(entry, self.text):
-            differences.append(("text", f"{_shorten(self.text)} is nowhere in it"))
+            differences.append(("text", f"it does not contain {_shorten(self.text)}"))
         for name, expected in (self.headers or {}).items():
             if expected not in (values := entry.headers.all(name)):
                 text = f"the header {name} is {', '.join(values) or 'absent'}, not {expected}"
@@ -113,7 +115,7 @@ FILTERS = tuple(Filter(field.name, **field.metadata) for field in fields(Search)
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """An expected number of exchanges. If `most` is None, any number from `least` on."""
+    """An expected number of exchanges. If `most` is None, there is no maximum."""
 
     least: int = 1
     most: int | None = None
@@ -152,7 +154,7 @@ class Verdict:
             lines += ["", "nearest:"]
             for entry, differences in self.nearest:
                 lines += [f"  {line(entry)}", *(f"      {text}" for _, text in differences)]
-        return "\n".join([*lines, "", "what was asked:", *list_entries(self.seen)])
+        return "\n".join([*lines, "", "requests:", *list_entries(self.seen)])
 
 
 def verify(entries: Sequence[Journaled], search: Search, times: Times) -> Verdict:

@@ -1,13 +1,13 @@
 """Redacts exchanges for the log and the journal on this machine.
 
-Exchanges with a real bank or a recording are redacted as in a recording. All others contain test data and what users
-typed, perhaps by mistake: they are shown unchanged, but without secrets.
+Exchanges with a real bank or a recording are redacted as in a recording. All others contain only test data and user
+input. They are shown as they are, except that secrets are removed, because a user may have pasted one.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import unquote
 
 from xs2a_sandbox.http import Headers, Response
@@ -86,6 +86,12 @@ class TypedRedactor(Redactor):
         return self._censor.drop(text)
 
 
+@lru_cache(1024)
+def _is_marked(path: str) -> bool:
+    """Return whether the path may contain anything to redact. Cached, because apps repeat paths."""
+    return _MARKED.search(unquote(_ID.sub("", path))) is not None
+
+
 class Display:
     """`personal` and `typed` create the redactors for the two kinds of exchanges, at first use."""
 
@@ -102,7 +108,7 @@ class Display:
         """Return the path, redacted and without the query."""
         path = path.partition("?")[0]
         if not personal:
-            return self._typed().target(path) if _MARKED.search(unquote(_ID.sub("", path))) else path
+            return self._typed().target(path) if _is_marked(path) else path
         session, path = _split(path)
         return session + self._personal().target(path)
 

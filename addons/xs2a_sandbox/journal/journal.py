@@ -1,4 +1,4 @@
-"""The last exchanges, kept in memory, so that users can see later what was requested and answered."""
+"""The last exchanges, kept in memory, so that users can look at requests and answers later."""
 
 import json
 from collections import deque
@@ -19,10 +19,11 @@ from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.journal.outcome import Outcome
 from xs2a_sandbox.state.session import PREFIX
 
 COUNT = JOURNALED
-BYTES = 5 * 1024 * 1024
+BYTES = COUNT * 25 * 1024
 """The default limit."""
 KEPT_BODY = 64 * 1024
 """The most bytes that are kept of each body."""
@@ -38,7 +39,8 @@ class Journaled(Exchange):
 
     `source` and `rule` are those in the answer's X-Sandbox-… headers. `personal` means that it may contain data of real
     people. `reason` is why it failed, as it may be shown; `operation` is the requested one, if known. `is_shown` means
-    that it contains no more of a bank's data than may be shown. `client` describes the client certificate.
+    that it contains no more of a bank's data than may be shown. `client` describes the client certificate. `verdict` is
+    that of the comparison with the bank, if there was one.
     """
 
     number: int
@@ -47,6 +49,7 @@ class Journaled(Exchange):
     rule: str | None
     warnings: tuple[str, ...] = ()
     fault: str | None = None
+    amended: tuple[str, ...] = ()
     personal: bool = True
     reason: str | None = None
     is_shown: bool = False
@@ -55,10 +58,11 @@ class Journaled(Exchange):
     client: Mapping[str, Any] | None = None
     certificates: tuple[bytes, ...] | None = None
     """The certificates that the client has shown, its own first, in DER."""
+    verdict: str | None = None
 
     @property
     def origin(self) -> str:
-        """The scheme and host to which the client sent it, as in `https://bank.example`."""
+        """The scheme and host to which the client sent the request, as in `https://bank.example`."""
         return self.bank
 
     @property
@@ -85,9 +89,9 @@ def path_of(target: str, session: str) -> str:
 
 
 def path_fits(path: str, pattern: str) -> bool:
-    """Say whether a path fits a pattern with `*` for anything; before a `/v1/` there may be anything."""
+    """Return whether a path matches a pattern with `*` for anything. Any prefix may precede `/v1/`."""
     path, pattern = path.rstrip("/") or "/", pattern.rstrip("/") or "/"
-    # A bank's paths begin at /v1, wherever its base URL puts that.
+    # The paths of a bank start at /v1, after any base URL.
     return fnmatchcase(path, pattern) or (pattern.startswith("/v1/") and fnmatchcase(path, f"*{pattern}"))
 
 
@@ -104,7 +108,7 @@ class Peers(Protocol):
 
 
 class Show(Protocol):
-    """Returns an exchange as it may be shown. It is told whether the exchange may contain data of real people."""
+    """Redacts an exchange for display. Gets whether the exchange may contain data of real people."""
 
     def __call__[E: Exchange](self, exchange: E, personal: bool, /) -> E: ...
 
@@ -139,12 +143,17 @@ class KeptExchange(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     answer_headers: "str | Pairs"
     answer_body: bytes
-    fault: str | None
     cut: bool
     size: int
     is_shown: bool = False
     door: Door = "process"
     certificates: tuple[bytes, ...] | None = None
+    outcome: Outcome | None = None
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict of the comparison with the bank, or None if there was none or it has not ended."""
+        return self.outcome.verdict if self.outcome else None
 
 
 Pairs = tuple[tuple[str, str], ...]
@@ -173,10 +182,10 @@ class Journal:
     def share(self, peers: Peers) -> None:
         """Make this a part of the journal of several processes."""
         self._peers = peers
-        peers.answers |= {"journal": self._part, "forget": self.clear}
+        peers.answers |= {"journal": self._part, "forget": self.clear, "note verdict": self._note}
 
     async def read_whole(self, since: int = 0) -> "Journal":
-        """Return the last entries after that number of all processes; the journal itself if there is only one."""
+        """Return the last entries of all processes after that number, or this journal for a single process."""
         if self._peers is None:
             return self
         parts = [part for part in await self._peers.gather("journal", since) if part]
@@ -187,11 +196,11 @@ class Journal:
         return whole
 
     def _part(self, since: int) -> tuple[list[KeptExchange], int]:
-        """What this process keeps after that number, and how much it keeps in all."""
+        """Return the entries of this process after that number, and the number of all its entries."""
         return self.kept_after(since), len(self._kept)
 
     async def settle(self, whole: "Journal") -> None:
-        """Delete in all processes what was cleared in `whole`."""
+        """Delete the entries that were cleared in `whole` from all processes."""
         if self._peers:
             for session in whole.cleared:
                 await self._peers.gather("forget", session)
@@ -199,7 +208,21 @@ class Journal:
     async def close(self) -> None:
         """Nothing has to be closed."""
 
-    def add(self, request: Request, response: Response, exchange: LogEntry) -> None:
+    async def note_verdict(self, entry: Journaled, verdict: str) -> None:
+        """Store the verdict of a later comparison of the exchange."""
+        if self._peers:
+            await self._peers.gather("note verdict", (entry.number, verdict))
+        else:
+            self._note((entry.number, verdict))
+
+    def _note(self, noted: tuple[int, str]) -> None:
+        number, verdict = noted
+        with self._lock:
+            for place, kept in enumerate(self._kept):
+                if kept.number == number:
+                    self._kept[place] = msgspec.structs.replace(kept, outcome=Outcome(verdict))
+
+    def add(self, request: Request, response: Response, exchange: LogEntry, outcome: Outcome | None = None) -> None:
         body, answer_body = request.body, response.body
         if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
             body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
@@ -221,18 +244,18 @@ class Journal:
                 body=body,
                 answer_headers=answer_headers,
                 answer_body=answer_body,
-                fault=response.fault,
                 cut=cut,
                 size=size,
                 door=request.door,
                 certificates=request.certificates,
+                outcome=outcome,
             )
             self._kept.append(kept)
             self._size += size
             self._drop_oldest()
 
     def entries(self, since: int = 0, limit: int | None = None) -> list[Journaled]:
-        """Those after that number, or the last so many of them; oldest first."""
+        """Return the entries after that number, or the last `limit` of them, oldest first."""
         kept = self.kept_after(since)
         return [entry_of(entry) for entry in (kept if limit is None else kept[len(kept) - min(limit, len(kept)) :])]
 
@@ -301,7 +324,8 @@ def entry_of(kept: KeptExchange) -> Journaled:
         rule=exchange.rule,
         milliseconds=exchange.milliseconds,
         warnings=exchange.warnings,
-        fault=kept.fault,
+        fault=exchange.fault,
+        amended=exchange.amended,
         cut=kept.cut,
         personal=exchange.personal,
         reason=exchange.reason,
@@ -310,6 +334,7 @@ def entry_of(kept: KeptExchange) -> Journaled:
         door=kept.door,
         client=_client(kept.certificates[0]) if kept.certificates else None,
         certificates=kept.certificates,
+        verdict=kept.verdict,
     )
 
 
@@ -322,7 +347,7 @@ def _client(certificate: bytes) -> Mapping[str, Any] | None:
 
 
 def pack(pairs: Pairs) -> tuple[str | Pairs, int]:
-    """Join the pairs to one text, unless one contains the separator; also return the length."""
+    """Join the pairs to one string, unless one contains the separator. Also return the length."""
     text = _BETWEEN.join(chain.from_iterable(pairs))
     return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs, len(text)
 

@@ -20,8 +20,8 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     `error` is the name of the answered error in the dialect's table; `personal` means that it may contain data of real
     people, because a bank or a recording was involved. `reason` is why the status is 400 or more, as it may be shown;
-    `amended` are the ids of rules that changed the answer. `request_id` is the app's X-Request-ID if it is a UUID;
-    otherwise it could be anything.
+    `amended` are the ids of rules that changed the answer, and `fault` is what broke its content or connection.
+    `request_id` is the app's X-Request-ID if it is a UUID; otherwise it could be anything.
     """
 
     session: str
@@ -38,6 +38,7 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
     amended: tuple[str, ...] = ()
     request_id: str | None = None
     operation: str | None = None
+    fault: str | None = None
 
 
 def redact_path(path: str, redact: Callable[[str], str]) -> str:
@@ -45,13 +46,13 @@ def redact_path(path: str, redact: Callable[[str], str]) -> str:
     try:
         return redact(path)
     except Exception as error:
-        # The text or traceback of the error could quote what must not be shown.
+        # The text or traceback of the error could quote data that must not be shown.
         _log.error("a path could not be redacted (%s)", type(error).__name__)
         return outline(path)
 
 
 def line(exchange: LogEntry, form: Literal["text", "json"], instant: float, *, is_verbose: bool = False) -> str:
-    """Return one line, whatever the client sent; without the query, which may hold personal data.
+    """Return a single line for any request. It lacks the query, which may contain personal data.
 
     `is_verbose` adds the operation and the request's id to a line of text; JSON always has the id.
     """
@@ -63,6 +64,8 @@ def line(exchange: LogEntry, form: Literal["text", "json"], instant: float, *, i
     written = f"{stamp(instant, ' ')} {before} {exchange.milliseconds:.1f}ms {after}"
     if is_verbose:
         written += f" operation={_word(exchange.operation or '-')} request_id={exchange.request_id or '-'}"
+    if exchange.fault:
+        written += f" fault={exchange.fault}"
     if exchange.amended:
         written += f" amended={_word(','.join(exchange.amended))}"
     for warning in exchange.warnings:
@@ -77,7 +80,7 @@ def _object(exchange: LogEntry, instant: float) -> str:
         exchange.session, exchange.method, exchange.path, exchange.status, exchange.source, exchange.rule
     )
     id = f'"{exchange.request_id}"' if exchange.request_id else "null"
-    more = _remarks(exchange.warnings, exchange.reason, exchange.amended)
+    more = _remarks(exchange.warnings, exchange.reason, exchange.amended, exchange.fault)
     answer = f'"ms": {exchange.milliseconds:.1f}, {after}, "request_id": {id}, {more}'
     return f'{{"time": "{stamp(instant)}", {before}, {answer}}}'
 
@@ -97,10 +100,11 @@ def _members(session: str, method: str, path: str, status: int, source: str, rul
 
 
 @lru_cache(64)
-def _remarks(warnings: tuple[str, ...], reason: str | None, amended: tuple[str, ...]) -> str:
+def _remarks(warnings: tuple[str, ...], reason: str | None, amended: tuple[str, ...], fault: str | None) -> str:
     """Return the last members of a JSON line, which are mostly empty."""
     remarks: dict[str, Any] = {"warnings": warnings, "reason": reason and _cut(reason)}
-    return json.dumps(remarks | ({"amended": amended} if amended else {}))[1:-1]
+    more = {"amended": amended, "fault": fault}
+    return json.dumps(remarks | {name: value for name, value in more.items() if value})[1:-1]
 
 
 def _strip_query(path: str) -> str:

@@ -30,8 +30,8 @@ NO_OPERATION = "none"
 """Replaces the operation of requests without one, such as those for the sandbox's own pages."""
 
 _COUNTERS = {
-    "commits_retried": "Commits that were tried again, as others had changed what was read.",
-    "state_failures": "Requests that were refused as the state could not be used.",
+    "commits_retried": "Commits that were repeated, because the data had been changed in the meantime.",
+    "state_failures": "Requests that were refused, because the state could not be used.",
     "bank_calls": "Requests that were sent to a real bank.",
     "comparisons": "Exchanges that were compared with a real bank's.",
     "differences": "Differences that comparisons have found.",
@@ -101,14 +101,14 @@ class Metrics:
             requests.add_metric([operation, str(status), source, door], count)
         yield requests
         seconds = HistogramMetricFamily(
-            f"{_PREFIX}_request_seconds", "From a request to its answer.", labels=("operation", "door")
+            f"{_PREFIX}_request_seconds", "Time from a request to its answer.", labels=("operation", "door")
         )
         for place, bins in sorted(self.seconds.items()):
             seconds.add_metric(list(place), _buckets(bins), bins[-1])
         yield seconds
         for name, meaning, bins in (
-            ("commit_seconds", "Of commits to the state.", self.commits),
-            ("fetch_seconds", "Of reads of a state that has to be waited for.", self.fetches),
+            ("commit_seconds", "Time of commits to the state.", self.commits),
+            ("fetch_seconds", "Time of reads from a state outside the process.", self.fetches),
         ):
             family = HistogramMetricFamily(f"{_PREFIX}_{name}", meaning)
             family.add_metric([], _buckets(bins), bins[-1])

@@ -40,7 +40,7 @@ def of_answer(response: Response) -> str | None:
 
 def of_failure(error: BaseException) -> str:
     """Return the type and text of an internal error, without its place."""
-    # The text of a BankError is the dialect's; if a real bank failed, the reason describes it.
+    # The text of a BankError is defined by the dialect. If a real bank failed, the reason describes it.
     text = str(error.values.get("reason") or error.name) if isinstance(error, BankError) else str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -57,8 +57,8 @@ def without_secrets(text: str, request: Request | None, redact: Callable[[str], 
     try:
         return redact(text)
     except Exception as error:
-        # The text of the error could quote what must not be shown.
-        return f"(not shown, as it could not be redacted: {type(error).__name__})"
+        # The text of the error could quote data that must not be shown.
+        return f"(not shown, because it could not be redacted: {type(error).__name__})"
 
 
 def _of_message(message: ErrorMessage, diagnosis: Any) -> str | None:

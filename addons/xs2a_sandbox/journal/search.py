@@ -1,5 +1,6 @@
 """The search language of the journal: `status:4xx method:post !path:/v1/consents/* "a phrase"`."""
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,20 +9,23 @@ from fnmatch import fnmatchcase
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
-from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.documents.schema_errors import closest, did_you_mean
 from xs2a_sandbox.journal.journal import KeptExchange, path_fits, path_of
+from xs2a_sandbox.journal.outcome import DIFFERS
 
 type Test = Callable[[KeptExchange], bool]
 
 NOT = "!"
-"""Before a term: only exchanges that it does not fit."""
+"""Before a term: only exchanges that it does not match."""
 _COMPARISONS = {">=": ge, "<=": le, ">": gt, "<": lt}
+_MISWRITTEN = re.compile(r"(!?)(\w+)(:|=|(?=[<>]))(.+)")
+"""A sign, a key, the characters between key and value, and a value."""
 _FAULT_IDS = ("fault-", "X-Sandbox-Prefer")
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of a search; `key` is empty for text that may be anywhere in an exchange."""
+    """One word of a search. `key` is empty for text that may be anywhere in an exchange."""
 
     key: str
     value: str
@@ -38,10 +42,37 @@ def parse(text: str) -> tuple[Term, ...]:
     try:
         words = shlex.split(text, posix=False)
     except ValueError:
-        raise ValueError(f"a quote is not closed in {text!r}") from None
+        raise ValueError(f"missing closing quote in {text!r}") from None
     terms = (_parse_term(word) for word in words)
     # Text is looked for last: it takes the longest.
     return tuple(sorted(terms, key=lambda term: not term.key))
+
+
+def correct(text: str) -> str | None:
+    """Return the search that was probably meant, such as `status:4xx` for `staus=4x`; None if there is none."""
+    try:
+        words = shlex.split(text, posix=False)
+        corrected = [_correct_word(word) for word in words]
+        parse(" ".join(corrected))
+    except ValueError:
+        return None
+    return " ".join(corrected) if corrected != words else None
+
+
+def _correct_word(word: str) -> str:
+    found = _MISWRITTEN.fullmatch(word)
+    if not found:
+        return word
+    sign, key, between, value = found.groups()
+    # Text such as a=b is a search of its own, unless it begins with a key.
+    known = key.lower() if key.lower() in KEYS else closest(key.lower(), KEYS) if between == ":" else None
+    if known is None:
+        return word
+    if known == "is" and value.lower() not in STATES:
+        value = closest(value.lower(), STATES) or value
+    if known == "status" and re.fullmatch(r"[1-5][xX*]+", value):
+        value = f"{value[0]}xx"
+    return f"{sign}{known}:{value}"
 
 
 def fits(terms: Sequence[Term], kept: KeptExchange) -> bool:
@@ -49,12 +80,22 @@ def fits(terms: Sequence[Term], kept: KeptExchange) -> bool:
 
 
 def count_values(exchanges: Iterable[KeptExchange]) -> dict[str, dict[str, int]]:
-    """Count the values by which exchanges can be told apart, by key of the search; the most frequent first."""
-    # Most of many exchanges are alike, so each kind of them is looked at once.
+    """Count the values that distinguish exchanges, by key of the search, the most frequent first."""
+    # Many exchanges have the same values, so look at each combination only once.
     kinds: dict[Any, list[KeptExchange]] = {}
     for kept in exchanges:
         one = kept.exchange
-        kind = (one.status, kept.method, one.session, one.operation, kept.fault, one.rule, one.source, one.amended)
+        kind = (
+            one.status,
+            kept.method,
+            one.session,
+            one.operation,
+            one.fault,
+            one.rule,
+            one.source,
+            one.amended,
+            kept.verdict,
+        )
         kinds.setdefault((kind, not one.warnings), []).append(kept)
     counters: dict[str, Counter[str]] = {key: Counter() for key in ("status", "method", "op", "session", "is")}
     for kept, count in ((alike[0], len(alike)) for alike in kinds.values()):
@@ -81,8 +122,8 @@ def _parse_term(word: str) -> Term:
     value = value.strip("\"'")
     make = KEYS.get(key.lower())
     if make is None:
-        known = did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}"
-        raise ValueError(f"unknown key {key!r} in {word!r}{known}. Put text with a colon in quotes")
+        known = did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}."
+        raise ValueError(f"unknown key {key!r} in {word!r}{known} Put text with a colon in quotes")
     if not value:
         raise ValueError(f"{key}: needs a value, such as {key}:{EXAMPLES[key.lower()]}")
     return Term(key.lower(), value, is_negated, make(value))
@@ -114,14 +155,14 @@ def _status(value: str) -> Test:
 def _number(key: str, value: str, takes: str, of: Callable[[KeptExchange], float]) -> Test:
     sign = next((sign for sign in _COMPARISONS if value.startswith(sign)), "")
     number = value.removeprefix(sign)
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
+    if not (number.isascii() and number.isdigit() and len(number) < 20):
         raise ValueError(f"{key}: takes {takes}, not {value!r}")
     compare = _COMPARISONS.get(sign, eq)
     return lambda kept: compare(of(kept), int(number))
 
 
 def _like(of: Callable[[KeptExchange], str | None]) -> Callable[[str], Test]:
-    """A name that may hold `*` for anything, in capitals or small letters."""
+    """Return the factory of tests on a name. Case does not matter, and `*` matches any text."""
 
     def make(value: str) -> Test:
         pattern = value.lower()
@@ -151,14 +192,15 @@ def _is(value: str) -> Test:
 STATES: Mapping[str, Test] = {
     "error": lambda kept: kept.exchange.status >= 400,
     "faulted": lambda kept: (
-        kept.fault is not None
+        kept.exchange.fault is not None
         or any(str(name).startswith(_FAULT_IDS) for name in (kept.exchange.rule, *kept.exchange.amended))
     ),
-    "amended": lambda kept: bool(kept.exchange.amended),
+    "amended": lambda kept: any(not str(name).startswith(_FAULT_IDS) for name in kept.exchange.amended),
+    "different": lambda kept: kept.verdict == DIFFERS,
     "warned": lambda kept: bool(kept.exchange.warnings),
     "unmatched": lambda kept: kept.exchange.status == 404 and kept.exchange.source == "sandbox",
 }
-"""What `is:` takes, with the test of each."""
+"""The values of `is:`, with their tests."""
 KEYS: Mapping[str, Callable[[str], Test]] = {
     "status": _status,
     "method": _like(lambda kept: kept.method),
@@ -167,13 +209,16 @@ KEYS: Mapping[str, Callable[[str], Test]] = {
     "rule": _rule,
     "source": _like(lambda kept: kept.exchange.source),
     "session": _like(lambda kept: kept.exchange.session),
-    "fault": _like(lambda kept: kept.fault),
+    "fault": _like(lambda kept: kept.exchange.fault),
     "ms": lambda value: _number(
         "ms", value, "milliseconds or a comparison, such as ms:20 or ms:>500", lambda kept: kept.exchange.milliseconds
     ),
+    "number": lambda value: _number(
+        "number", value, "the number of an exchange or a comparison, such as number:>=120", lambda kept: kept.number
+    ),
     "is": _is,
 }
-"""What makes the test of a term, by its key."""
+"""The factories for the test of a term, by its key."""
 EXAMPLES = {
     "status": "4xx",
     "method": "post",
@@ -184,6 +229,7 @@ EXAMPLES = {
     "session": "ci-42",
     "fault": "reset",
     "ms": ">500",
+    "number": ">=120",
     "is": "error",
 }
 """A value for each key."""

@@ -30,7 +30,7 @@ class ServingLog(logging.Handler):
     """Writes a line for each warning from any source, followed by its traceback, if it has one.
 
     In JSON both are members of one line. `say` is called for each record. If a record has the failed `request`, its
-    secrets are removed; otherwise `redact` redacts the text of exceptions. It is told whether data of real people may
+    secrets are removed; otherwise `redact` redacts the text of exceptions. It gets whether data of real people may
     be in it (`personal` of the record), or None.
     """
 

@@ -1,6 +1,7 @@
 """The journal of several sandboxes: each sends its exchanges to a stream, and all read them from there.
 
-Answers do not wait for that. Exchanges that involve a real bank are redacted for sending, as for a recording.
+Answers do not wait until their exchange is sent. Exchanges that involve a real bank are redacted for sending, as for
+a recording.
 """
 
 import asyncio
@@ -16,8 +17,9 @@ from msgspec import structs
 
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.journal.journal import Journal, KeptExchange, Peers, entry_of, pack, without_content
+from xs2a_sandbox.journal.journal import Journal, Journaled, KeptExchange, Peers, entry_of, pack, without_content
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.journal.outcome import Outcome
 from xs2a_sandbox.state.store import warn_of_damage
 from xs2a_sandbox.state.stream import Inbox, Item, Outbox, Stream, Tail, deadline
 
@@ -26,7 +28,9 @@ log = logging.getLogger("xs2a_sandbox")
 _PAUSE = 0.25
 """Seconds for which exchanges are collected before they are sent."""
 _TAKE = "journal"
-_FORMAT = 3
+_FORMAT = 4
+_VERDICTS = 10_000
+"""The most verdicts that are remembered: more than any journal has exchanges."""
 
 
 @dataclass(slots=True)
@@ -36,9 +40,11 @@ class SharedJournal(Journal):
     stream: Stream = field(kw_only=True)
     _sending: "asyncio.Task[None] | None" = None
     _taken: list[KeptExchange] = field(default_factory=list)
-    """Entries that are being converted. They are kept here because the caller may be cancelled meanwhile."""
+    """Entries that are being converted. They are kept here because the caller may be cancelled in the meantime."""
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seen: deque[KeptExchange] = field(default_factory=deque)
+    _verdicts: dict[str, str] = field(default_factory=dict)
+    """Verdicts by the number of the exchange, or by the key of its outcome."""
     _outbox: Outbox = field(init=False)
     _inbox: Inbox = field(init=False)
 
@@ -50,8 +56,22 @@ class SharedJournal(Journal):
         self._peers = peers
         peers.answers[_TAKE] = lambda _: self._take()
 
-    def add(self, request: Request, response: Response, exchange: LogEntry) -> None:
-        Journal.add(self, request, response, exchange)
+    def add(self, request: Request, response: Response, exchange: LogEntry, outcome: Outcome | None = None) -> None:
+        Journal.add(self, request, response, exchange, outcome)
+        if outcome:
+            outcome.when_settled(lambda settled: self._send_verdict(exchange.session, settled.key, settled.verdict))
+        self._begin_sending()
+
+    async def note_verdict(self, entry: Journaled, verdict: str) -> None:
+        self._send_verdict(entry.session, str(entry.number), verdict)
+
+    def _send_verdict(self, session: str, of: str, verdict: str | None) -> None:
+        """Send the verdict of a comparison, which ends after its exchange was sent."""
+        content = json.dumps({"format": _FORMAT, "of": of, "verdict": verdict}).encode()
+        self._outbox.put(Item(session, len(content), content))
+        self._begin_sending()
+
+    def _begin_sending(self) -> None:
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._send_soon())
 
@@ -111,7 +131,7 @@ class SharedJournal(Journal):
         try:
             displayed = self.displayed(entry)
         except Exception as error:
-            # The text or traceback of the error could quote what must not be shown.
+            # The text or traceback of the error could quote data that must not be shown.
             log.error("an exchange of the journal could not be redacted (%s)", type(error).__name__)
             displayed = without_content(entry, personal=True)
         return structs.replace(
@@ -140,8 +160,13 @@ class SharedJournal(Journal):
     def _follow(self, tail: Tail, is_new: bool) -> None:
         if is_new:
             self._seen.clear()
+            self._verdicts.clear()
+        found = len(self._verdicts)
         for number, written in tail.items:
             try:
+                if (verdict := _read_verdict(written)) is not None:
+                    self._verdicts |= verdict
+                    continue
                 kept = _read(number, written)
             except (ValueError, LookupError, TypeError, RecursionError):
                 warn_of_damage(f"the item {number} of the stream of the journal")
@@ -150,6 +175,17 @@ class SharedJournal(Journal):
                 self._seen.append(kept)
         while self._seen and self._seen[0].number < tail.first:
             self._seen.popleft()
+        if self._verdicts and (len(self._verdicts) > found or tail.items):
+            self._seen = deque(map(self._with_verdict, self._seen))
+        while len(self._verdicts) > _VERDICTS:
+            self._verdicts.pop(next(iter(self._verdicts)))
+
+    def _with_verdict(self, kept: KeptExchange) -> KeptExchange:
+        verdicts, key = self._verdicts, kept.outcome.key if kept.outcome else ""
+        verdict = verdicts.get(str(kept.number)) or verdicts.get(key)
+        if verdict is None or verdict == kept.verdict:
+            return kept
+        return structs.replace(kept, outcome=Outcome(verdict, key))
 
 
 def _write(kept: KeptExchange) -> bytes:
@@ -157,12 +193,22 @@ def _write(kept: KeptExchange) -> bytes:
     head = {
         name: value
         for name, value in structs.asdict(kept).items()
-        if name not in ("number", "exchange", "body", "answer_body")
+        if name not in ("number", "exchange", "body", "answer_body", "outcome")
     }
+    if kept.outcome:
+        head["outcome"] = [kept.outcome.verdict, kept.outcome.key]
     if kept.certificates is not None:
         head["certificates"] = [b64encode(certificate).decode() for certificate in kept.certificates]
     line = {"format": _FORMAT, "exchange": structs.asdict(kept.exchange), "body": len(kept.body), "kept": head}
     return b"".join((json.dumps(line).encode(), b"\n", kept.body, kept.answer_body))
+
+
+def _read_verdict(written: bytes) -> dict[str, str] | None:
+    """Return the verdict of a comparison by the exchange that it is of, or None if the item is an exchange."""
+    if b"\n" in written:
+        return None
+    line = json.loads(written)
+    return {line["of"]: line["verdict"]} if line["format"] == _FORMAT else {}
 
 
 def _read(number: int, written: bytes) -> KeptExchange | None:
@@ -174,6 +220,8 @@ def _read(number: int, written: bytes) -> KeptExchange | None:
     exchange, head, length = line["exchange"], line["kept"], line["body"]
     for name in ("warnings", "amended"):
         exchange[name] = tuple(exchange[name])
+    if "outcome" in head:
+        head["outcome"] = Outcome(*head["outcome"])
     if head["certificates"] is not None:
         head["certificates"] = tuple(map(b64decode, head["certificates"]))
     for name in ("headers", "answer_headers"):

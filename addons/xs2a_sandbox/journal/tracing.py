@@ -28,7 +28,7 @@ _CARRIED = ("traceparent", "tracestate", "baggage")
 
 
 class Tracing:
-    """Makes a span for each exchange, in the trace that its request belongs to."""
+    """Makes a span for each exchange, in the trace of its request."""
 
     def __init__(self, provider: "TracerProvider") -> None:
         from opentelemetry import propagate, trace
@@ -80,7 +80,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Tracing | N
     if not names:
         return None
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        log.warning("no traces are sent, as OpenTelemetry is not installed: pip install 'xs2a-sandbox[otel]'")
+        log.warning("no traces are sent, because OpenTelemetry is not installed: pip install 'xs2a-sandbox[otel]'")
         return None
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -112,5 +112,5 @@ def _exporter(name: str) -> Any:
     }
     if name not in installed:
         there = ", ".join(sorted(installed)) or "none"
-        raise ConfigError(f"{_EXPORTER} asks for the exporter {name}, which is not installed; there are: {there}")
+        raise ConfigError(f"{_EXPORTER}: the exporter {name} is not installed; installed exporters: {there}")
     return installed[name].load()()

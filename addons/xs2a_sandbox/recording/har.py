@@ -1,4 +1,4 @@
-"""Exchanges in files of other programs, and HAR documents of browsers and other proxies."""
+"""Reads exchanges from files of other programs, such as HAR documents of browsers and proxies."""
 
 import json
 import re
@@ -56,7 +56,7 @@ class Room:
         """Count a size. Raises ValueError if the total is too large."""
         self._left -= size
         if self._left < 0:
-            raise ValueError(f"with it the exchanges take up more than {LARGEST // (1024 * 1024)} MiB")
+            raise ValueError(f"with this entry the exchanges exceed {LARGEST // (1024 * 1024)} MiB")
 
 
 def fill(pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str], room: Room) -> str:
@@ -65,7 +65,7 @@ def fill(pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], s
     for place in pattern.finditer(text):
         size += len(value(place))
         if size > _LONGEST_TEXT:
-            raise ValueError(f"filling in the variables makes a text of more than {_LONGEST_TEXT} characters")
+            raise ValueError(f"with its variables filled in, it has more than {_LONGEST_TEXT} characters")
     room.take(size)
     return pattern.sub(value, text)
 
@@ -77,7 +77,7 @@ def read_json(file: Path, *, folder: Path | None = None) -> Any:
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
-        raise ConfigError(f"{file}: there are more than {_MOST_VALUES:,} values in it; import it in parts")
+        raise ConfigError(f"{file} has more than {_MOST_VALUES:,} values; import it in parts")
     try:
         value = json.loads(content, parse_float=exact_number, parse_int=_integer)
     except RecursionError:
@@ -104,7 +104,7 @@ def _check_depth(value: Any, file: Path) -> None:
 
 
 def _too_deep(file: Path) -> ConfigError:
-    return ConfigError(f"{file}: objects and lists are nested more than {DEEPEST} deep in it")
+    return ConfigError(f"{file}: objects and lists are nested more than {DEEPEST} levels deep")
 
 
 def read_har(value: Any, file: Path) -> Foreign:
@@ -118,7 +118,7 @@ def read_har(value: Any, file: Path) -> Foreign:
         answer = entry.get("response") if isinstance(entry, Mapping) else None
         # Browsers write status 0 if a request was blocked or cancelled.
         if isinstance(answer, Mapping) and answer.get("status") in (0, -1):
-            left_out.append(f"log.entries[{number}]: there was no answer")
+            left_out.append(f"log.entries[{number}]: it has no response")
             continue
         try:
             entries.append(from_har(entry))

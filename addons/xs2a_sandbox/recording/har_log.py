@@ -205,8 +205,8 @@ class Recording:
         where = self.file or self.directory
         reason = error.strerror or str(error)
         return RecordingFailed(
-            f"the recording cannot be written to {where}: {reason}. Nothing goes to the bank until it can; "
-            "make room, or make the directory writable, or name another one"
+            f"the recording cannot be written to {where}: {reason}. Until this works, no request goes to the "
+            "bank: free disk space, make the folder writable, or choose another one"
         )
 
 
@@ -244,12 +244,14 @@ def read_raw(file: Path) -> list[Exchange]:
                 continue
             value = _parse(line)
             if value is None:
-                _log.warning("%s:%d: this line is not finished, so it is passed over", file, number)
+                _log.warning("%s:%d: this line is incomplete, so it is skipped", file, number)
             elif not (isinstance(value, dict) and "log" in value):
                 try:
                     entries.append(from_har(value))
                 except ValueError as error:
-                    raise ConfigError(f"{file}:{number}: this is no entry of a recording: {error}") from None
+                    raise ConfigError(
+                        f"{file}:{number}: this line is not a valid entry of a recording: {error}"
+                    ) from None
     return entries
 
 
@@ -258,11 +260,11 @@ def export(directory: Path, file: Path) -> int:
 
     Raises ConfigError.
 
-    If everything is redacted with the same key, the document says so, like the recording.
+    If everything is redacted with the same key, the document contains its fingerprint, like the recording.
     """
     files = raw_files(directory)
     if not files:
-        raise ConfigError(f"there is no recording in {directory}: name a folder that has {RAW}/*.har.jsonl")
+        raise ConfigError(f"there is no recording in {directory}: choose a folder that contains {RAW}/*.har.jsonl")
     entries = sorted((entry for raw in files for entry in read_raw(raw)), key=lambda entry: entry.time)
     document = log(entries)
     keys = {str(read_head(raw).get("redacted") or "") for raw in files}

@@ -123,7 +123,7 @@ def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
     """Yield a line for each file whose pseudonyms were made with another key."""
     for file, tape in _tapes(interface):
         if tape.redacted and tape.redacted != fingerprint:
-            text = "requests with real IBANs and names will not fit its rules"
+            text = "requests with real IBANs and names will not match its rules"
             yield f"{file} was redacted with another key ({tape.redacted}, not {fingerprint}): {text}"
 
 
@@ -132,7 +132,7 @@ def list_left_out(interface: Interface) -> Iterator[str]:
     for file, tape in sorted(interface.tapes.items()):
         yield from (f"{file} lacks {line}" for line in tape.left_out[:_TOLD])
         if (more := len(tape.left_out) - _TOLD) > 0:
-            yield f"{file} lacks {more} more, listed in it under recorded.left_out"
+            yield f"{file} lacks {more} more; it lists them under recorded.left_out"
 
 
 def find_replaced(interface: Interface) -> Iterator[str]:
@@ -158,7 +158,7 @@ def _find_sendable(rule: Any) -> Iterator[str]:
 
 
 def _values(text: str, content_type: str | None) -> Iterator[str]:
-    """Yield the values in a text that is not JSON: elements of XML, fields of a form, words of a statement."""
+    """Yield the values in a string that is not JSON: elements of XML, fields of a form, words of a statement."""
     try:
         member = members(text.encode(), content_type)
     except ValueError:

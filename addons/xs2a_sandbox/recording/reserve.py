@@ -29,7 +29,7 @@ class DiskReservation:
         self.size = size
 
     def give(self, size: int) -> None:
-        """Release `size` bytes for use elsewhere, as far as there are that many."""
+        """Release `size` bytes for use elsewhere, or the remaining ones if there are fewer."""
         self.size = max(0, self.size - size - _BLOCK)
         os.ftruncate(self._descriptor, self.size)
 

@@ -17,15 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """The exchanges of a recording. `keys` has the fingerprint of the key for each one's pseudonyms, or None.
+    """The exchanges of a recording.
 
-    `places` says for each where it is written.
+    For each exchange, `keys` has the fingerprint of the key for its pseudonyms, or None, and `places` its place in a
+    file.
     """
 
     path: Path
     entries: tuple[Exchange, ...]
     keys: tuple[str | None, ...]
     places: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        return self.path if self.path.is_dir() else self.path.parent
 
     @property
     def is_redacted(self) -> bool:
@@ -54,9 +59,13 @@ def read_tape(path: Path) -> Tape:
         return Tape(path, document.entries, (document.redacted,) * len(document.entries), numbered)
     files = har_log.raw_files(path) if path.is_dir() else [path]
     if not files:
-        raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
+        raise ConfigError(
+            f"there is no recording in {path}; choose a folder that contains raw/*.har.jsonl, or one of these files"
+        )
     if not path.is_dir() and not har_log.is_raw(path):
-        form = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
+        form = (
+            "choose a folder that contains raw/*.har.jsonl, one of these files, or a HAR file whose name ends in .har"
+        )
         raise ConfigError(f"{path} is not a recording: {form}")
     entries: list[Exchange] = []
     keys: list[str | None] = []
@@ -68,6 +77,19 @@ def read_tape(path: Path) -> Tape:
         keys += [str(key) if key else None] * len(recorded)
         places += [f"{file.name}, exchange {number}" for number in range(1, len(recorded) + 1)]
     return Tape(path, tuple(entries), tuple(keys), tuple(places))
+
+
+def join_tapes(tapes: Sequence[Tape]) -> Tape:
+    """Return the exchanges of several recordings as one, the oldest recording first. Their places have the folder."""
+    if len(tapes) == 1:
+        return tapes[0]
+    ordered = sorted((tape for tape in tapes if tape.entries), key=lambda tape: tape.entries[0].time)
+    return Tape(
+        tapes[0].path,
+        tuple(entry for tape in ordered for entry in tape.entries),
+        tuple(key for tape in ordered for key in tape.keys),
+        tuple(str(tape.folder / place) for tape in ordered for place in tape.places),
+    )
 
 
 def as_sent(tape: Tape, vault: "OpenVault", restorer: "Depseudonymizer") -> RealTape:
@@ -110,13 +132,13 @@ def without_vault(tapes: Sequence[Tape], file: Path) -> ConfigError:
 def without_values(names: str, file: Path) -> ConfigError:
     """Return the error for redacted exchanges that no vault knows."""
     return ConfigError(
-        f"{names}: the recording is redacted, and there is no vault {file} that knows what its pseudonyms stand for, "
-        f"so nothing was sent. {_WAYS}"
+        f"{names}: nothing was sent: the recording is redacted, and its real values are not in a vault at {file}. "
+        f"{_WAYS}"
     )
 
 
 _WAYS = (
     "Compare on the machine, and with the --confdir, that the recording was made with; or export the vault there "
-    "(xs2a-sandbox vault export FILE) and name it here (--vault FILE); or record again. Without a bank no vault is "
-    "needed: --offline"
+    "(xs2a-sandbox vault export FILE) and use it here (--vault FILE); or record again. Without a bank (--offline) "
+    "no vault is needed"
 )

@@ -177,7 +177,7 @@ def _entry(text: str, censor: ValueRedactor) -> str:
 def _purpose(text: str, censor: ValueRedactor) -> str:
     structured = _STRUCTURED.match(text)
     if structured is None:
-        # The lines of a text without subfields are one text.
+        # The lines of a string without subfields are one text.
         lines = re.split(r"(\r?\n)", text)
         new = _cut_alike(lines[::2], lambda whole: _redact_code(whole, censor))
         return "".join(line + ending for line, ending in zip(new, [*lines[1::2], ""], strict=True))
@@ -203,7 +203,7 @@ def _purpose(text: str, censor: ValueRedactor) -> str:
 
 
 def _redact_code(text: str, censor: ValueRedactor, meaning: str = _REMITTANCE) -> str:
-    """Redact the parts of a text by the codes before them."""
+    """Redact the parts of a string by the codes before them."""
     made, done = "", 0
     for code in _CODE.finditer(text):
         made += _as_member(meaning, text[done : code.start()], censor) + code[0]

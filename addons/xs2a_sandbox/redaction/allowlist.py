@@ -21,7 +21,7 @@ _BIRTHS = tuple(_LISTS["birth-stems"])
 CODES = _LISTS["codes"]
 HEADERS, URL_HEADERS, ID_HEADERS = _LISTS["headers"], _LISTS["url-headers"], _LISTS["id-headers"]
 ADDRESS_HEADERS, TEXT_HEADERS = _LISTS["address-headers"], _LISTS["text-headers"]
-PERSONAL_HEADERS = _LISTS["personal-headers"]
+PERSONAL_HEADERS, CREDENTIAL_HEADERS = _LISTS["personal-headers"], _LISTS["credential-headers"]
 
 _SECRETS = re.compile(
     """token|secret|passw|passphrase|signature|certificate|assertion|credential|psudata|scaauthenticationdata|
@@ -38,6 +38,7 @@ _QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
 _DATE_TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?", re.ASCII
 )
+_DAY = re.compile(r"(?P<first>\d{2})(?P<sign>[./-])(?P<second>\d{2})(?P=sign)(?P<year>\d{4})", re.ASCII)
 _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT", re.ASCII)
 _CHUNK = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
@@ -101,7 +102,7 @@ def _is_birth(words: tuple[str, ...]) -> bool:
 
 
 def is_page(name: str) -> bool:
-    """Return whether many interfaces use this name for a link that lets a payment user in."""
+    """Return whether many interfaces use this name for a link that gives a payment user access."""
     return name.lower() in _LISTS["page-links"]
 
 
@@ -112,7 +113,7 @@ def is_event(name: str) -> bool:
 
 
 def is_long_ago(text: str) -> bool:
-    """Return whether the date is more likely a birthday than that of a booking."""
+    """Return whether the date is more likely a birthday than the date of a booking."""
     return text[:10] < _LONG_AGO and text[:10] not in _EPOCHS and is_moment(text) and text[:1].isdecimal()
 
 
@@ -157,7 +158,7 @@ def is_numbered_code(text: str) -> bool:
 
 
 def is_prose(name: str) -> bool:
-    """Return whether this name is for a text to people about an error or what to do."""
+    """Return whether this name is for a message to people, about an error or the next step."""
     last = _last(name)
     return last in _LISTS["prose-words"] or (last in ("info", "information") and "error" in _words(name))
 
@@ -186,7 +187,16 @@ def is_plain(text: str) -> bool:
     if is_uuid(text):
         # A UUID of sixteen readable characters is not random.
         return not all(0x20 <= byte < 0x7F for byte in bytes.fromhex(text.replace("-", "")))
-    return not text or text in ("true", "false") or (is_moment(text) and not is_long_ago(text))
+    return not text or text in ("true", "false") or (is_moment(text) and not is_long_ago(text)) or is_recent_day(text)
+
+
+def is_recent_day(text: str) -> bool:
+    """Return whether the text is a date such as `31.12.2026` or `12/31/2026`, and not one of long ago."""
+    day = _DAY.fullmatch(text)
+    if day is None or day["year"] < _LONG_AGO:
+        return False
+    first, second, year = day["first"], day["second"], day["year"]
+    return is_date(f"{year}-{second}-{first}") or is_date(f"{year}-{first}-{second}")
 
 
 def is_name(name: str) -> bool:
@@ -226,7 +236,7 @@ def _is_random(chunk: str) -> bool:
 def prefix(segments: Sequence[str]) -> int:
     """Return the number of leading segments of a base path, which names nobody: `/sx/v1/accounts`, `/sx/.well-known/x`.
 
-    The interface begins with its version, or else with a typical resource.
+    The interface starts with its version, otherwise with a typical resource.
     """
     version = next((place for place, segment in enumerate(segments) if _VERSION.fullmatch(segment)), 0)
     start = version or next((place for place, segment in enumerate(segments) if segment in _LISTS["resources"]), 0)
@@ -238,7 +248,7 @@ def prefix(segments: Sequence[str]) -> int:
 
 
 def is_kept_segment(segments: Sequence[str], place: int) -> bool:
-    """Return whether the segment of a recorded path is unredacted, as far as it can be known without the bank."""
+    """Return whether the segment of a recorded path looks unredacted. Only the bank could tell for certain."""
     segment = segments[place]
     return place < prefix(segments) or is_bare(segment) or not find_strange(segment)
 

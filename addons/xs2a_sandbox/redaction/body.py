@@ -32,7 +32,7 @@ MAX_INFLATED = 16 * 1024 * 1024
 _MEDIA = re.compile(r"(?:application|audio|font|image|message|model|multipart|text|video)/[a-z0-9][a-z0-9.+-]{0,60}")
 _REASONS = _UNKNOWN, _ENCODED, _DROPPED, _NESTED, *_UNREADABLE = (
     "its form is not known",
-    "its encoding cannot be undone",
+    "it could not be decoded",
     "a rule drops it",
     "it is nested",
     "it cannot be read as JSON",
@@ -47,11 +47,11 @@ _GZIP = b"\x1f\x8b"
 _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
 _IN_QUOTES = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"
 _DIAGNOSIS = frozenset({("sandbox", "signature", "reason"), ("sandbox", "signature", "clientSigned", "difference")})
-"""Places with the sandbox's own texts about a wrong signature, which quote nothing of it."""
+"""Places with the sandbox's own texts about a wrong signature, which do not quote the signature."""
 _PROBLEM = frozenset(("title", "type", "status"))
 """Members of a problem's details."""
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
-"""If one of these members is present, `code` is an authorisation code."""
+"""If one of these members is present, a text in `code` is an authorisation code."""
 
 
 class _Number(str):
@@ -255,18 +255,18 @@ class _Members:
                 codes = not _AUTHORISATION.isdisjoint(value)
                 is_problem = value.keys() >= _PROBLEM and action is None
                 return dict(
-                    self._title(inner, place)
-                    if is_problem and key == "title" and isinstance(inner, str)
-                    else self._member(key, inner, place, action, secret or (codes and key == "code"))
+                    self._of_kind(key, inner, place)
+                    if is_problem and key in ("title", "type") and isinstance(inner, str)
+                    else self._member(key, inner, place, action, secret or (codes and _is_code(key, inner)))
                     for key, inner in value.items()
                 )
         return value
 
-    def _title(self, text: str, place: tuple[str, ...]) -> tuple[str, Any]:
-        """Return the title of a problem (RFC 9457), which is the same for all of its kind."""
-        if "title" in self._rules.members or self._rules.path((*place, "title")):
-            return self._member("title", text, place, None, False)
-        return "title", without_data(text, self._censor)
+    def _of_kind(self, key: str, text: str, place: tuple[str, ...]) -> tuple[str, Any]:
+        """Return the title or type of a problem (RFC 9457), which is the same for all of its kind."""
+        if key in self._rules.members or self._rules.path((*place, key)):
+            return self._member(key, text, place, None, False)
+        return key, without_data(text, self._censor)
 
     def _member(
         self, key: str, value: Any, place: tuple[str, ...], action: Action | None, secret: bool
@@ -280,6 +280,10 @@ class _Members:
         secret = (secret or self._censor.is_secret(key)) and place not in _DIAGNOSIS
         with self._censor.silence() if is_visit else nullcontext():
             return self._censor.name(key), self.walk(value, key, place, action, secret)
+
+
+def _is_code(key: str, value: Any) -> bool:
+    return key == "code" and not isinstance(value, _Number)
 
 
 def _make_raw(value: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MarkedMembers:
-    """Names in lower case. `pages` are links for payment users, which let them in."""
+    """Names in lower case. `pages` are links that give payment users access."""
 
     secret: frozenset[str] = frozenset()
     personal: frozenset[str] = frozenset()

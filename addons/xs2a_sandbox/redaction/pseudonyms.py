@@ -60,8 +60,8 @@ def ensure_key(confdir: Path) -> bytes:
     text = ensure_file(file, "key of the pseudonyms", lambda: secrets.token_hex(32), _KEY.fullmatch)
     if not _KEY.fullmatch(text):
         raise ConfigError(
-            f"{file} holds no key of 64 hexadecimal digits. Put back the one that your recordings were made with, or "
-            "remove the file: a new one is made, with which those recordings do not know your IBANs any more"
+            f"{file} contains no key of 64 hexadecimal digits. Restore the key of your recordings, or remove "
+            "the file: then a new key is created, and the recordings no longer recognise your IBANs"
         )
     return bytes.fromhex(text)
 
@@ -133,7 +133,7 @@ class Pseudonyms:
         return splice(text, (spot for spot in self._spots(text) if not is_unchanged(text[spot[0] : spot[1]])))
 
     def _spots(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield start, end and pseudonym of each account number, card or e-mail address in a text."""
+        """Yield start, end and pseudonym of each account number, card or e-mail address in a string."""
         for kind, start, end in _quote(text):
             alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shape)
             yield start, end, alone(text[start:end])
@@ -206,7 +206,7 @@ class Pseudonyms:
             return self.shape(text)
 
     def _other(self, text: str, alphabets: Sequence[str]) -> str:
-        """Return another text with characters of these alphabets. Characters with an empty alphabet stay."""
+        """Return another string with characters of these alphabets. Characters with an empty alphabet stay."""
         places = [(place, alphabet) for place, alphabet in enumerate(alphabets) if alphabet]
         result = list(text)
         if not places:
@@ -282,7 +282,7 @@ def _alphabet(character: str, hexadecimal: bool) -> str:
 
 
 def _quote(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield possible pseudonyms in a text: their kind (`mail`, `iban`, `pan`), start and end."""
+    """Yield possible pseudonyms in a string: their kind (`mail`, `iban`, `pan`), start and end."""
     done = 0
     for uuid in _UUID.finditer(text):
         yield from _find_quoted(text, done, uuid.start())

@@ -1,4 +1,4 @@
-"""The way back from pseudonyms: which real values a vault may keep, and how they are put back."""
+"""Restores real values from pseudonyms, and decides which values a vault may keep."""
 
 import logging
 import re
@@ -27,15 +27,15 @@ log = logging.getLogger("xs2a_sandbox")
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+\.")
 """The beginning of a JSON Web Token."""
 _QUOTABLE = re.compile(r"[\w@.-]*\w")
-"""A word of a text, including the characters in accounts, ids and addresses."""
+"""A word of a string, including the characters in accounts, ids and addresses."""
 _VISITS = 1000
 """The most links for payment users that are remembered."""
 _MOST = 100_000
-"""The most values that are known to be in the vault, so that they are not written again."""
+"""The maximum number of values remembered as stored, to avoid writing them to the vault twice."""
 
 
 class _Other(Pseudonyms):
-    """Replaces every text with the result of `other`, whatever its kind is."""
+    """Replaces strings of every kind with the result of `other`."""
 
     def other(self, text: str) -> str:
         return text
@@ -118,9 +118,9 @@ class WithoutSecrets(Redactor):
         return media_type(exchange.headers.get("content-type"))
 
     def _redact_unknown(self, name: str, text: str) -> None:
-        # Do not remember the value of this header: it may be, for example, the name of the customer.
+        # The vault never has such a header. Its value is not remembered: it may be, for example, the customer's name.
         if allowlist.is_secret(name):
-            super()._redact_unknown(name, text)
+            self._censor.drop(text)
 
 
 _MAY_LACK = allowlist.URL_HEADERS | {"content-type", "content-length"}
@@ -157,7 +157,7 @@ class VaultWriter:
         except OSError as error:
             if not self._has_failed:
                 log.warning(
-                    "the vault cannot be written: %s. What is recorded now cannot be compared with its bank later",
+                    "cannot write the vault: %s. Until this is fixed, new recordings cannot be compared with the bank",
                     error.strerror,
                 )
             self._has_failed = True
@@ -168,7 +168,7 @@ class VaultWriter:
         return recorded
 
     def _replace(self, text: str, pseudonym: str) -> None:
-        # What other threads redact is for the log, and need not be in the recording.
+        # Other threads redact only for the log, which is not part of the recording.
         if self._thread == get_ident() and (pseudonym, text) not in self._kept:
             self._fresh[pseudonym] = text
 
@@ -229,10 +229,10 @@ class Depseudonymizer(Redactor):
         return replace(response, headers=headers.pairs, body=body)
 
     def recorded(self, exchange: Exchange, real: RealRequest) -> Exchange:
-        """Return a recorded exchange with its real request. What was dropped stays so."""
+        """Return a recorded exchange with its real request. Dropped values stay dropped."""
         fields = {name.lower() for name, _ in real.headers}
         # Headers with credentials that a rule of the user has kept in the recording.
-        more = (pair for pair in exchange.headers if pair[0].lower() not in fields)
+        more = (pair for pair in exchange.headers if pair[0].lower() not in fields and pair[1] != DROPPED)
         headers, body = self._message(exchange.answer_headers, exchange.answer_body)
         return replace(
             exchange,

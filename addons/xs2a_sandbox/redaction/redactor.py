@@ -32,7 +32,7 @@ class Redactor:
 
     censor: type[ValueRedactor] = ValueRedactor
     readable = False
-    """Whether text that is neither JSON nor a form is redacted, rather than replaced with a note."""
+    """Whether text that is neither JSON nor a form is redacted instead of replaced with a note."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Redactor:
         return replace(redacted, redactions=self._censor.count - before)
 
     def answer(self, response: Response) -> Response:
-        """Return the answer with its body as in a recording; without a body if it cannot be decoded."""
+        """Return the answer with its body as in a recording, or without a body if it cannot be decoded."""
         body = decode(Headers(response.headers), response.body) or b""
         kind = [pair for pair in response.headers if pair[0].lower() == "content-type"]
         redacted = redact_body(body, media_type(kind[0][1] if kind else None), self._censor, self._rules)
@@ -155,10 +155,13 @@ class Redactor:
         if name == "www-authenticate":
             scheme = text.partition(" ")[0]
             return scheme if scheme.lower() in SCHEMES else None
-        if name not in NOISE:
-            self._redact_unknown(name, text)
-        return None
+        if name in NOISE or name.startswith(OURS):
+            return None
+        if name in allowlist.CREDENTIAL_HEADERS or not allowlist.is_name(name):
+            censor.drop(text)
+            return None
+        return self._redact_unknown(name, text)
 
-    def _redact_unknown(self, name: str, text: str) -> None:
-        """Drop a header about which nothing is known."""
-        self._censor.drop(text)
+    def _redact_unknown(self, name: str, text: str) -> str | None:
+        """Redact a header of which only the name may be kept."""
+        return self._censor.unknown(text)

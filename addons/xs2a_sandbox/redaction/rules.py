@@ -1,4 +1,4 @@
-"""The user's redaction rules, YAML with `redaction: 1`: what to keep, replace or drop, overriding the default."""
+"""The user's redaction rules, YAML with `redaction: 1`: which values to keep, replace or drop."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class RedactionRules:
     paths: tuple[PathRule, ...] = ()
 
     def path(self, place: Sequence[str]) -> PathRule | None:
-        """Return the rule for this place in a body; of several, the one with the fewest `*`."""
+        """Return the rule for this place in a body. If there are several, choose the one with the fewest `*`."""
         fitting = [rule for rule in self.paths if rule.fits(place)]
         return min(fitting, key=lambda rule: rule.steps.count("*"), default=None)
 
@@ -72,7 +72,7 @@ def read(file: Path) -> RedactionRules:
             kind = next(key for key in entry if key != "why")
             name = entry[kind] if kind == "path" else entry[kind].lower()
             if actions[kind].setdefault(name, action) != action:
-                text = f"{kind} {entry[kind]} is under {actions[kind][name]}, too; take it out of one of them"
+                text = f"{kind} {entry[kind]} is also listed under {actions[kind][name]}; remove one of the two"
                 problems.append(rules.problem((action, number, kind), "wrong-value", text))
     if problems:
         raise Unreadable(problems)

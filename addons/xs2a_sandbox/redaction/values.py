@@ -39,7 +39,7 @@ def action_below(name: str) -> Action | None:
 
 
 def in_words(text: str, censor: "ValueRedactor") -> str:
-    """Redact a text, but keep words of the vocabulary. Values replaced elsewhere get the same pseudonyms here."""
+    """Redact a string, but keep words of the vocabulary. Values replaced elsewhere get the same pseudonyms here."""
     return splice(
         text, censor.remembered.spans(text, whole=True), lambda part: _replace_spots(part, censor, words=True)
     )
@@ -82,7 +82,7 @@ def _spot(spot: re.Match[str], censor: "ValueRedactor", *, words: bool) -> str:
 
 
 def _between(text: str, censor: "ValueRedactor") -> str:
-    """Redact a text without accounts, links and dates."""
+    """Redact a string without accounts, links and dates."""
     spans = ((start, end, text[start:end]) for start, end in vocabulary.find_strange(text, running=True))
     strange = (span for span in spans if not (censor.is_trusted(span[2]) or censor.is_of_the_interface(span[2])))
     return splice(text, ((start, end, censor.shape(words)) for start, end, words in strange))
@@ -93,7 +93,7 @@ _SHORTEST, _LONGEST = 5, 200
 
 
 class Remembered:
-    """The last `limit` replaced texts with their pseudonyms, ignoring case."""
+    """Maps the last `limit` replaced texts, ignoring case, to their pseudonyms."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
@@ -125,7 +125,7 @@ class Remembered:
         return splice(text, self.spans(text))
 
     def spans(self, text: str, *, whole: bool = False) -> list[tuple[int, int, str]]:
-        """Return the places of remembered texts with their pseudonyms; with `whole`, only complete words."""
+        """Return the places of remembered strings with their pseudonyms. With `whole`, only complete words."""
         spans: list[tuple[int, int, str]] = []
         with self._lock:
             for start, original, pseudonym in self._occurrences(text):
@@ -135,7 +135,7 @@ class Remembered:
         return spans
 
     def _occurrences(self, text: str) -> Iterator[tuple[int, str, str]]:
-        """Yield start, text and pseudonym of each occurrence; the longest first if several have the same start."""
+        """Yield start, text and pseudonym of each occurrence. If several have the same start, the longest is first."""
         text = _lower(text)
         for start in range(len(text) - _SHORTEST + 1):
             for original in sorted(self._by_start.get(text[start : start + _SHORTEST], ()), key=len, reverse=True):
@@ -166,12 +166,15 @@ _URL = re.compile(
     r"(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
 )
 _LOOKS_LIKE_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|/)[!#-;=?-~]*")
+_ABSOLUTE = re.compile(r"https?://[!-#%-;=?-~]+")
 _BLANK = re.compile(r"\s")
 _NO_BLANKS = re.compile(r"[!-~]*")
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
 _LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.ASCII)
 _SMALL_NUMBER = re.compile(r"-?(?:\d{1,4}|\d{1,7}\.\d{1,3})", re.ASCII)
 """A count or an amount. With more decimals it may be a position."""
+_DECIMAL = re.compile(r"-?\d{1,7}[.,]\d{2}", re.ASCII)
+"""An amount as text."""
 _DIGIT = re.compile(r"\d")
 _ADDRESS_PART = re.compile(r'[^\s,;="\[\]]+')
 _FORWARDED = frozenset("for by host proto http https unknown".split())
@@ -238,11 +241,11 @@ class ValueRedactor:
         return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None
 
     def is_of_the_interface(self, text: str) -> bool:
-        """Return whether it is a word or code of the interface."""
+        """Return whether the text is a word or code of the interface."""
         return text in self._words
 
     def is_unchanged(self, text: str) -> bool:
-        """Return whether it is one of the texts that stay as they are."""
+        """Return whether the text is one of those that stay as they are."""
         return text in self._pseudonyms.unchanged
 
     def member(
@@ -255,7 +258,7 @@ class ValueRedactor:
         exact: bool = False,
         depth: int = 0,
     ) -> str:
-        """Redact a text with this name. `exact` means that the user's rule with `action` names this place itself."""
+        """Redact a string with this name. `exact` means that the user's rule with `action` names this place itself."""
         if action == "keep" and exact:
             return text
         if action == "drop" or secret or self.is_secret(name):
@@ -265,7 +268,7 @@ class ValueRedactor:
         return self.replace(text) if action == "replace" else self.by_name(name, text, depth)
 
     def by_name(self, name: str, text: str, depth: int) -> str:
-        """Redact a text with this name that no rule matches and that is not a credential."""
+        """Redact a string with this name that no rule matches and that is not a credential."""
         if allowlist.is_bic(name, text) or (allowlist.is_quantity(name) and allowlist.is_amount(text)):
             return text if not self.remembered.knows(text) else self.shape(text)
         if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
@@ -316,11 +319,13 @@ class ValueRedactor:
         )
 
     def value(self, text: str, depth: int = 0) -> str:
-        """Redact a text about which only its kind is known."""
+        """Redact a string of which only the kind is known."""
+        if _DECIMAL.fullmatch(text) and not self.remembered.knows(text):
+            return text
         return self._of_a_person(text, depth) if _BLANK.search(text) else self._redact_piecewise(text, depth)
 
     def _of_a_person(self, text: str, depth: int = 0) -> str:
-        """Redact a text in which even ordinary words may identify somebody."""
+        """Redact a string in which even ordinary words may identify somebody."""
         kept = self._of_its_kind(text, depth)
         return self.shape(text) if kept is None else kept
 
@@ -335,7 +340,7 @@ class ValueRedactor:
         return splice(text, ((start, end, self._of_a_person(text[start:end], depth)) for start, end in strange))
 
     def _of_its_kind(self, text: str, depth: int) -> str | None:
-        """Redact a text of a special kind, or return None if it is an ordinary text."""
+        """Redact a string of a special kind, or return None if it is an ordinary string."""
         if self.is_unchanged(text):
             return text
         if allowlist.is_plain(text):
@@ -369,6 +374,18 @@ class ValueRedactor:
                 self.remembered.add(part, DROPPED)
         return self._note_left_out(text, DROPPED) if text else text
 
+    def unknown(self, text: str) -> str:
+        """Drop a string of which nothing is known.
+
+        A link is redacted as elsewhere, and an id from an earlier answer has its pseudonym.
+        """
+        if self.remembered.knows(text):
+            return self._note_left_out(text, self.remembered.replace(text))
+        if _ABSOLUTE.fullmatch(text):
+            with self.silence():
+                return self.url(text)
+        return self.drop(text)
+
     def replace(self, text: str) -> str:
         """Replace also kinds that are normally kept: moments, amounts, UUIDs."""
         if allowlist.is_moment(text):
@@ -378,12 +395,12 @@ class ValueRedactor:
         return self.shape(text) if allowlist.is_plain(text) else self._of_a_person(text)
 
     def redact_carefully(self, text: str) -> str:
-        """Redact a text at a harmless place: words and short numbers stay."""
+        """Redact a string at a harmless place: words and short numbers stay."""
         is_harmless = vocabulary.is_bare(text) or (allowlist.is_moment(text) and not allowlist.is_long_ago(text))
         return text if is_harmless else self._redact_piecewise(text)
 
     def prose(self, text: str) -> str:
-        """Redact text to people, such as that of an error.
+        """Redact text for people, such as an error text.
 
         It may quote anything, so its values are not passed to `tell`.
         """
@@ -416,7 +433,7 @@ class ValueRedactor:
         return name.lower() in self._marked.personal or allowlist.is_personal(name)
 
     def is_page(self, name: str) -> bool:
-        """Return whether it is a link for payment users."""
+        """Return whether members with this name are links for payment users."""
         return name.lower() in self._marked.pages or allowlist.is_page(name)
 
     def spots(self, text: str) -> str:

@@ -115,8 +115,8 @@ def open_for_writing(confdir: Path) -> Vault:
     head = _head(text.partition("\n")[0], file)
     if passphrase and head["key"] == "file":
         raise ConfigError(
-            f"{file} is encrypted with the key beside it, and not with the passphrase in {VAULT_PASSPHRASE}. To "
-            f"put it under the passphrase: xs2a-sandbox vault export NEW, move NEW to {file}, and remove "
+            f"{file} is encrypted with the key next to it, not with the passphrase in {VAULT_PASSPHRASE}. To "
+            f"encrypt it with the passphrase: run xs2a-sandbox vault export NEW, move NEW to {file}, and remove "
             f"{confdir / KEY_FILE}; or unset {VAULT_PASSPHRASE}"
         )
     return Vault(file, _cipher(head, file, confdir))
@@ -133,7 +133,7 @@ def read(file: Path, confdir: Path) -> OpenVault:
     except OSError as error:
         raise ConfigError(f"the vault {file} cannot be read: {error.strerror}") from None
     if not lines:
-        raise ConfigError(f"{file} is no vault: it is empty, or its first line is not finished")
+        raise ConfigError(f"{file} is not a vault: it is empty, or its first line is incomplete")
     cipher = _cipher(_head(lines[0].decode(errors="replace"), file), file, confdir)
     keys: dict[str, bytes] = {}
     requests: dict[str, RealRequest] = {}
@@ -151,8 +151,9 @@ def read(file: Path, confdir: Path) -> OpenVault:
                 values.setdefault(record["of"], {}).update(record["values"])
         except (InvalidToken, ValueError, KeyError, TypeError):
             raise ConfigError(
-                f"{file}:{number}: this line of the vault is damaged, so the values behind pseudonyms are not certain. "
-                "Put back a copy of the file, or remove it and record again"
+                f"{file}:{number}: this line of the vault is damaged, so the values of the pseudonyms are "
+                "not reliable. "
+                "Restore a copy of the file, or remove it and record again"
             ) from None
     return OpenVault(file, keys, requests, values)
 
@@ -232,7 +233,7 @@ def _head(line: str, file: Path) -> dict[str, Any]:
     except ValueError:
         head = None
     if not isinstance(head, dict) or "vault" not in head:
-        raise ConfigError(f"{file} is no vault: its first line does not say so")
+        raise ConfigError(f"{file} is not a vault: its first line is not a vault header")
     if head["vault"] != _VERSION:
         raise ConfigError(f"{file} is a vault of version {head['vault']!r}; this sandbox knows version {_VERSION}")
     return head
@@ -254,8 +255,9 @@ def _cipher(head: Mapping[str, Any], file: Path, confdir: Path) -> Fernet:
         key = read_file(key_file, "key of the vault", _KEY.fullmatch)
         if key is None:
             raise ConfigError(
-                f"the key of {file} is gone: there is no {key_file}. Put it back; or name the --confdir that has it; "
-                "of a vault of another machine make a copy there, with xs2a-sandbox vault export FILE"
+                f"the key of {file} is missing: there is no {key_file}. Restore it, or set --confdir to the folder "
+                "that contains it. If the vault is from another machine, make a copy there with "
+                "xs2a-sandbox vault export FILE"
             )
         cipher = _of_key(key, key_file)
         why = (
@@ -272,7 +274,7 @@ def _cipher(head: Mapping[str, Any], file: Path, confdir: Path) -> Fernet:
 
 def _of_key(key: str, file: Path) -> Fernet:
     if not _KEY.fullmatch(key):
-        raise ConfigError(f"{file} holds no key of a vault; put back the one that the vault was made with")
+        raise ConfigError(f"{file} contains no key of a vault; restore the key of this vault")
     return Fernet(key.encode())
 
 

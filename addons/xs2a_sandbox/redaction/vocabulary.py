@@ -78,7 +78,7 @@ def _is_one_number(text: str, one: Piece, two: Piece) -> bool:
 
 
 def is_words(text: str) -> bool:
-    """Return whether it consists of words, at least one, and contains nothing personal."""
+    """Return whether the text consists of words, at least one, and contains nothing personal."""
     kinds = {piece.kind for piece in pieces(text)}
     return Kind.WORD in kinds and kinds.isdisjoint((Kind.OTHER, Kind.NAME))
 
@@ -88,7 +88,7 @@ def has_words(text: str) -> bool:
 
 
 def is_bare(text: str) -> bool:
-    """Return whether it contains only short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
+    """Return whether the text has only short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
     return all(
         piece.kind is Kind.BARE or (piece.kind is Kind.PARTICLE and piece.text.islower()) for piece in pieces(text)
     )

@@ -71,7 +71,7 @@ def _abbreviations() -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def _is_spelled_out(name: str) -> bool:
-    """Return whether it is the name of an ISO 20022 element."""
+    """Return whether the name is that of an ISO 20022 element."""
     whole, parts = _abbreviations()
     return name in whole or all(part in parts for part in humps(name))
 
@@ -152,7 +152,7 @@ class _Elements:
             return etree.Comment(text)
         if isinstance(aside, etree._ProcessingInstruction):
             return etree.ProcessingInstruction(self._censor.name(str(aside.target)), text)
-        raise ValueError("the body must be XML without entities of its own")
+        raise ValueError("the body must be XML that does not define entities")
 
     def _tag(self, tag: str) -> str:
         name = local_name(tag)

@@ -18,7 +18,7 @@ def verify(headers: Headers, body: bytes, ca: Path | None = None) -> None:
     """Raise WrongSignature if the signature is missing or wrong, or if `ca` has not issued the seal."""
     message = SignedMessage(headers, body)
     if not verification.is_signed(message):
-        raise WrongSignature("the answer has neither the header Signature nor x-jws-signature")
+        raise WrongSignature("the answer is not signed: it has neither the header Signature nor x-jws-signature")
     authorities = _read(ca) if ca else None
     mistake = verification.mistake(message, OF_ANSWERS, [REAL.now()], lambda seal: _check_issuer(seal, authorities))
     if mistake:
@@ -31,13 +31,13 @@ def _read(file: Path) -> list[x509.Certificate]:
     except OSError as error:
         raise UserMistake(f"{file}: {error.strerror}") from None
     except ValueError:
-        raise UserMistake(f"{file} holds no certificate of a CA as PEM") from None
+        raise UserMistake(f"{file} contains no CA certificate in PEM format") from None
 
 
 def _check_issuer(seal: x509.Certificate, authorities: list[x509.Certificate] | None) -> SignatureMistake | None:
     if authorities is None or any(_has_issued(authority, seal) for authority in authorities):
         return None
-    return SignatureMistake("certificate-invalid", "another CA has issued the certificate of the signature")
+    return SignatureMistake("certificate-invalid", "the signing certificate was not issued by any of the given CAs")
 
 
 def _has_issued(authority: x509.Certificate, seal: x509.Certificate) -> bool:

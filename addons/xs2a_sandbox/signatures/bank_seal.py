@@ -1,12 +1,15 @@
-"""The bank's own seal from the test trust service, with which it signs answers if the dialect says so."""
+"""The bank's own seal from the test trust service. The bank signs answers and tokens with it if the dialect says so."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.documents.files import ensure_file
-from xs2a_sandbox.http import Headers, Response
-from xs2a_sandbox.signatures.rules import OF_ANSWERS, Form
+from xs2a_sandbox.http import Headers, Response, to_json
+from xs2a_sandbox.signatures import jws
+from xs2a_sandbox.signatures.rules import OF_ANSWERS, SignatureRules
 from xs2a_sandbox.signatures.signing import Seal, signed_headers
 from xs2a_sandbox.signatures.signing_string import SignedMessage
 from xs2a_sandbox.tpp import issuing, key_files
@@ -18,19 +21,37 @@ _LIFE = timedelta(days=730)
 
 
 class AnswerSealer:
-    """Signs answers. The seal is stored in `--confdir`, and created for the first signed answer."""
+    """Signs answers and tokens. The seal is stored in `--confdir`, and created when it is first needed."""
 
     def __init__(self, confdir: Path) -> None:
         self._confdir = confdir
         self._seal: Seal | None = None
 
-    def sign(self, response: Response, form: Form) -> Response:
+    def sign(self, response: Response, rules: SignatureRules) -> Response:
         """Return the answer with the headers of its signature. Raises ConfigError."""
         now = REAL.now()
+        seal = self._current(now)
+        if rules.answers == "detached":
+            members = {**rules.header, **({rules.issued_at: int(now.timestamp())} if rules.issued_at else {})}
+            signature = jws.write_detached(seal.key, seal.certificate, members, response.body)
+            return response.with_headers((jws.HEADER, signature))
+        message = SignedMessage(Headers(response.headers), response.body)
+        form = rules.answers or "signature"
+        return response.with_headers(*signed_headers(message, seal, now, form=form, rules=OF_ANSWERS))
+
+    def token(self, claims: Mapping[str, Any], header: Mapping[str, Any]) -> str:
+        """Return the claims as a JSON Web Token with these members in its header. Raises ConfigError."""
+        seal = self._current(REAL.now())
+        return jws.write_compact(seal.key, seal.certificate, header, to_json(claims))
+
+    def key_set(self) -> dict[str, Any]:
+        """Return the bank's public keys as a JWK Set. Raises ConfigError."""
+        return {"keys": [jws.public_jwk(self._current(REAL.now()).certificate)]}
+
+    def _current(self, now: datetime) -> Seal:
         if self._seal is None or self._seal.certificate.not_valid_after_utc <= now:
             self._seal = bank_seal(self._confdir, now)
-        message = SignedMessage(Headers(response.headers), response.body)
-        return response.with_headers(*signed_headers(message, self._seal, now, form=form, rules=OF_ANSWERS))
+        return self._seal
 
 
 def bank_seal(confdir: Path, now: datetime) -> Seal:

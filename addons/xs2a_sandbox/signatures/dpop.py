@@ -62,17 +62,17 @@ def read(values: Sequence[str]) -> Proof:
     """Return the proof in the only header of that name. Raises WrongProof."""
     if len(values) != 1:
         times = f"is sent {len(values)} times" if values else "is missing"
-        raise WrongProof(f"the header {HEADER} {times}; it must have one proof, made for this request (RFC 9449)")
+        raise WrongProof(f"the header {HEADER} {times}; it must contain one proof, made for this request (RFC 9449)")
     parts = values[0].split(".")
     if len(values[0]) > _LARGEST or len(parts) != 3 or not all(map(_PART.fullmatch, parts)):
-        raise WrongProof(f"the header {HEADER} must be a JWS of three parts in base64url without = at their ends")
+        raise WrongProof(f"the header {HEADER} must be a JWS of three parts in base64url without = at the end")
     header, claims = _members(parts[0], "header"), _members(parts[1], "payload")
     if header.get("typ") != _TYPE:
         raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_quote(header.get('typ'))}")
     if (algorithm := header.get("alg")) not in ALGORITHMS:
         raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_quote(algorithm)}")
     if "crit" in header:
-        raise WrongProof("the DPoP proof has crit, of which nothing is known here")
+        raise WrongProof("the DPoP proof must not contain crit: the sandbox supports no critical extensions")
     key = read_key(header.get("jwk"), algorithm)
     if not verifies(key, values[0]):
         raise WrongProof("the DPoP proof is not signed with the key in its jwk")
@@ -91,9 +91,9 @@ def check(
 ) -> None:
     """Check that the proof is for this request at one of these URLs, times, and this token. Raises WrongProof."""
     if proof.method != method:
-        raise WrongProof(f"the htm of the DPoP proof is {_quote(proof.method)}, the request is a {method}")
+        raise WrongProof(f"the htm of the DPoP proof must be {method}, not {_quote(proof.method)}")
     if _place(proof.url) not in map(_place, urls):
-        raise WrongProof(f"the htu of the DPoP proof is {_quote(proof.url)}, the request is for {urls[0]}")
+        raise WrongProof(f"the htu of the DPoP proof must be {urls[0]}, not {_quote(proof.url)}")
     if all(abs(proof.made - one.timestamp()) > _APART.total_seconds() for one in times):
         now = next(iter(times))
         raise WrongProof(
@@ -102,7 +102,9 @@ def check(
         )
     if token_hash is not None and proof.token_hash != token_hash:
         mistake = f"is {_quote(proof.token_hash)}" if proof.token_hash else "is missing"
-        raise WrongProof(f"the ath of the DPoP proof {mistake}; the SHA-256 hash of the access token is {token_hash}")
+        raise WrongProof(
+            f"the ath of the DPoP proof {mistake}; it must be the SHA-256 hash of the access token, {token_hash}"
+        )
 
 
 def _members(part: str, name: str) -> dict[str, Any]:
@@ -118,11 +120,13 @@ def _members(part: str, name: str) -> dict[str, Any]:
 def read_key(members: object, algorithm: str) -> Key:
     """Return the public key of a JWK for this algorithm. Raises WrongProof."""
     if not isinstance(members, dict) or members.get("kty") not in _KINDS:
-        raise WrongProof(f"the jwk of the DPoP proof must be a public key, whose kty is one of {', '.join(_KINDS)}")
+        raise WrongProof(f"the jwk of the DPoP proof must be a public key, with one of {', '.join(_KINDS)} as kty")
     if _PRIVATE & members.keys():
-        raise WrongProof("the jwk of the DPoP proof has the private key: send the public one alone, of a new pair")
+        raise WrongProof(
+            "the jwk of the DPoP proof contains the private key: send only the public key, and create a new key pair"
+        )
     if purpose := _other_purpose(members, algorithm):
-        raise WrongProof(f"the jwk of the DPoP proof is not a key that signs with {algorithm}: its {purpose}")
+        raise WrongProof(f"the jwk of the DPoP proof is not a key for signing with {algorithm}: its {purpose}")
     # Other members next to the key itself, such as kid, do not matter.
     own = {name: members[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in members}
     try:
@@ -159,14 +163,14 @@ def verifies(key: Key, text: str) -> bool:
 def _text(claims: dict[str, Any], name: str) -> str:
     text = claims.get(name)
     if not isinstance(text, str) or not text:
-        raise WrongProof(f"the DPoP proof must have {name}, a text")
+        raise WrongProof(f"the DPoP proof must have {name}, a string")
     return text
 
 
 def _seconds(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e11:
         return float(value)
-    raise WrongProof(f"the DPoP proof must have iat, when it was made in seconds since 1970, not {_quote(value)}")
+    raise WrongProof(f"the iat of the DPoP proof must be its time in seconds since 1970, not {_quote(value)}")
 
 
 def _place(url: str) -> tuple[Origin | None, str] | None:

@@ -1,4 +1,4 @@
-"""Guesses what a client has signed, by trying the usual mistakes until one fits."""
+"""Guesses what a client has signed, by trying the usual mistakes until one matches."""
 
 import hashlib
 from base64 import b64encode, urlsafe_b64encode
@@ -42,23 +42,29 @@ def client_signed(
 ) -> tuple[SignedText | None, str]:
     """Return the text that the client has signed, if it can be guessed, and otherwise a remark on the key."""
     if scheme.is_rsa and (held := signed_hash(key, signature)):
-        # This signature contains the hash of the signed text, so trying a text costs only a hash.
+        # This signature contains the hash of the signed text, so trying a string costs only a hash.
         name, value = held
         taken, algorithm = Scheme(PKCS1, name), HASHES[name].name
         texts = islice(_texts(message, names, pairs=True), _MOST)
         fits = partial(_has_hash, algorithm, value)
         if signed := _first(texts, fits, wrap, "" if taken == scheme else f"it was signed by {taken}"):
             return signed, ""
-        return None, "the key of the certificate has signed something else, which is none of the usual mistakes"
+        return (
+            None,
+            "the key of the certificate has signed something else, which does not match any of the usual mistakes",
+        )
     for other in (scheme, *_other_schemes(scheme)):
-        # Only for the requested scheme it is worth trying all texts.
+        # Trying all texts is worth it only for the requested scheme.
         texts = islice(_texts(message, names, pairs=False), _MOST_VERIFIED if other == scheme else 1)
         fits = partial(verifies, key, other, signature)
         if signed := _first(texts, fits, wrap, "" if other == scheme else f"it was signed by {other}"):
             return signed, ""
     if scheme.kind == PKCS1:
-        return None, "another key than that of the certificate has signed it"
-    return None, "it was signed with another key than that of the certificate, or is none of the usual mistakes"
+        return None, "it was signed with a key different from the certificate's"
+    return (
+        None,
+        "it was signed with a key different from the certificate's, or does not match any of the usual mistakes",
+    )
 
 
 def _has_hash(algorithm: str, value: bytes, text: bytes) -> bool:
@@ -81,7 +87,7 @@ def _first(texts: Iterable[Guess[str]], fits: Callable[[bytes], bool], wrap: Wra
 
 
 def _texts(message: SignedMessage, names: Sequence[str], *, pairs: bool) -> Iterator[Guess[str]]:
-    """Yield texts that may have been signed, the right one first; with `pairs` also those with two mistakes."""
+    """Yield strings that may have been signed, the correct one first. With `pairs`, also those with two mistakes."""
     right = [(name, message.value(name) or "") for name in names]
     changes = [*_headers(message, right), *_values(message, right)]
     plain, *styles = _styles(message)
@@ -153,8 +159,8 @@ def _other_values(message: SignedMessage, name: str, value: str) -> Iterator[tup
     yield f"{name} in quotation marks", f'"{value}"'
     yield f"{name} percent-encoded", quote(value, safe="")
     yield f"{name} without its percent-encoding", unquote(value)
-    yield f"{name} without the slash at its end", value.removesuffix("/")
-    yield f"{name} with a slash at its end", f"{value}/"
+    yield f"{name} without the trailing slash", value.removesuffix("/")
+    yield f"{name} with a trailing slash", f"{value}/"
     if name == "digest":
         yield "digest without the name of its algorithm", value.partition("=")[2]
         yield "digest with the name of its algorithm in other letters", value.replace("SHA-", "sha-", 1)
@@ -204,20 +210,20 @@ def _styles(message: SignedMessage) -> list[Guess[Style]]:
         Guess("", make_style(usual)),
         Guess("names of headers as they are sent, not in lower case", make_style("{sent}: {value}")),
         Guess("names of headers in capitals", make_style("{upper}: {value}")),
-        Guess("no blank after the colons", make_style("{name}:{value}")),
-        Guess("names as they are sent, with no blank after the colons", make_style("{sent}:{value}")),
-        Guess("= in place of a colon and a blank", make_style("{name}={value}")),
+        Guess("no space after the colons", make_style("{name}:{value}")),
+        Guess("names as they are sent, with no space after the colons", make_style("{sent}:{value}")),
+        Guess("= instead of a colon and a space", make_style("{name}={value}")),
         Guess("values without names", make_style("{value}")),
         Guess("lines that end with carriage return and line feed", make_style(usual, "\r\n")),
         Guess(
             "lines that all end with carriage return and line feed, the last one too", make_style(usual, "\r\n", "\r\n")
         ),
         Guess("a line end after the last line", make_style(usual, "\n", "\n")),
-        Guess("a blank after the last line", make_style(usual, "\n", " ")),
-        Guess("blanks in place of line ends", make_style(usual, " ")),
-        Guess("commas in place of line ends", make_style(usual, ", ")),
+        Guess("a space after the last line", make_style(usual, "\n", " ")),
+        Guess("spaces instead of line ends", make_style(usual, " ")),
+        Guess("commas instead of line ends", make_style(usual, ", ")),
         Guess("no line ends at all", make_style(usual, "")),
-        Guess("\\n in place of line ends, as two characters", make_style(usual, "\\n")),
+        Guess("\\n instead of line ends, as two characters", make_style(usual, "\\n")),
     ]
 
 
@@ -225,7 +231,7 @@ def _guess_whole(message: SignedMessage, names: Sequence[str]) -> Iterator[Guess
     """Yield texts that do not consist of lines."""
     text = signing_string(names, message).encode("latin-1", "replace")
     yield Guess("the body, and no headers", message.body.decode("latin-1"))
-    yield Guess("the value of Digest alone", message.value("digest") or "")
+    yield Guess("only the value of Digest", message.value("digest") or "")
     hashed = hashlib.sha256(text)
     yield Guess("the hash of the signing string, so that it was hashed twice", hashed.digest().decode("latin-1"))
     yield Guess("the hash of the signing string in hexadecimal, so that it was hashed twice", hashed.hexdigest())

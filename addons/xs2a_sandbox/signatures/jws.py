@@ -6,7 +6,7 @@
 import binascii
 import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 from joserfc.registry import HeaderParameter
 
-from xs2a_sandbox.signatures.keys import EC, PKCS1, PSS, PrivateKey, PublicKey, Scheme
+from xs2a_sandbox.signatures.keys import EC, PKCS1, PSS, PrivateKey, PublicKey, Scheme, sign
 from xs2a_sandbox.signatures.mistakes import SignatureMistake, invalid
 
 HEADER = "x-jws-signature"
@@ -103,7 +103,7 @@ def read(text: str) -> JwsHeader | SignatureMistake:
         return invalid(f"the header {HEADER} must be a JWS of three parts, the middle one empty: HEADER..SIGNATURE")
     protected, payload, signature = parts
     if payload:
-        return invalid(f"the JWS in {HEADER} must be detached: nothing stands between its two dots")
+        return invalid(f"the JWS in {HEADER} must be detached, with nothing between its two dots")
     for name, part in (("header", protected), ("signature", signature)):
         if not re.fullmatch(r"[A-Za-z0-9_-]+", part):
             return invalid(f"the {name} of the JWS must be base64url without = at its end")
@@ -111,7 +111,7 @@ def read(text: str) -> JwsHeader | SignatureMistake:
         members = json.loads(urlsafe_b64decode(protected + "=="))
         urlsafe_b64decode(signature + "==")
     except (ValueError, binascii.Error, RecursionError):
-        return invalid("the header of the JWS is no JSON in base64url, or its signature no base64url")
+        return invalid("the header of the JWS must be JSON in base64url, and the signature must be base64url")
     if not isinstance(members, dict):
         return invalid("the header of the JWS must be a JSON object")
     if mistake := _member_mistake(members):
@@ -126,28 +126,31 @@ def _member_mistake(members: Mapping[str, Any]) -> str | None:
         return f"the alg of the JWS must be one of {', '.join(_SCHEMES)}, not {str(algorithm)[:40]!r}"
     for name in _BY_ADDRESS:
         if name in members:
-            return f"the JWS names its key by {name}: keys are never fetched, nor taken from a JWS; send x5c"
+            return (
+                f"the JWS identifies its key with {name}, but the bank neither fetches keys nor reads them from "
+                "a JWS; send x5c"
+            )
     kid = members.get("kid")
     if kid is not None and not (isinstance(kid, str) and _KEY_NAME.fullmatch(kid) and ".." not in kid):
-        return "the kid of the JWS must be the name of a key, with no slashes; no key is looked up by it"
+        return "the kid of the JWS must be the name of a key, without slashes; the bank does not look up a key by it"
     chain = members.get("x5c")
     if chain is not None and not (
         isinstance(chain, list) and chain and all(isinstance(certificate, str) for certificate in chain)
     ):
-        return "the x5c of the JWS must be a list of certificates in base64, the TPP's own first"
+        return "the x5c of the JWS must be a list of certificates in base64, starting with the TPP's own"
     if members.get("b64") is not False:
-        return "the JWS must say b64: false, as its payload is signed as it is (RFC 7797)"
+        return "the JWS must contain b64: false, because its payload is signed without encoding (RFC 7797)"
     critical = members.get("crit")
     if not isinstance(critical, list) or not set(_CRITICAL) <= {name for name in critical if isinstance(name, str)}:
         return f"the crit of the JWS must list {', '.join(_CRITICAL)}"
     if others := [extension for extension in critical if extension not in _CRITICAL]:
-        return f"the crit of the JWS lists {str(others[0])[:40]!r}, which nobody knows here"
+        return f"the crit of the JWS lists {str(others[0])[:40]!r}, which the sandbox does not support"
     data = members.get("sigD")
     names = data.get("pars") if isinstance(data, dict) else None
     if not isinstance(data, dict) or data.get("mId") != HTTP_HEADERS:
         return f"the sigD of the JWS must be an object with mId {HTTP_HEADERS}"
     if not isinstance(names, list) or not names or not all(isinstance(header, str) for header in names):
-        return "the sigD of the JWS must have pars, a list of the names of headers"
+        return "the sigD of the JWS must have pars, a list of header names"
     if len({header.lower() for header in names}) != len(names):
         return "the sigD of the JWS lists a header twice under pars"
     return None
@@ -174,11 +177,11 @@ def thumbprint_mistake(members: Mapping[str, Any], certificate: x509.Certificate
     own = thumbprint(certificate)
     if hashed is None or hashed == own:
         return None
-    return f"the x5t#S256 of the JWS is {str(hashed)[:60]!r}, that of the certificate is {own}"
+    return f"the x5t#S256 of the JWS must be {own}, as in the certificate, not {str(hashed)[:60]!r}"
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
-    return urlsafe_b64encode(certificate.fingerprint(hashes.SHA256())).decode().rstrip("=")
+    return _to_text(certificate.fingerprint(hashes.SHA256()))
 
 
 def write(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ...], text: bytes, now: datetime) -> str:
@@ -194,6 +197,34 @@ def write(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ...]
     }
     whole = jws.serialize_compact(members, text, _signing(key), registry=_REGISTRY)
     return f"{whole.partition('.')[0]}..{whole.rpartition('.')[2]}"
+
+
+def write_detached(key: PrivateKey, certificate: x509.Certificate, members: Mapping[str, Any], body: bytes) -> str:
+    """Return the detached JWS over a body (RFC 7515, appendix F), with these members in its header."""
+    protected, _, signature = write_compact(key, certificate, members, body).split(".")
+    return f"{protected}..{signature}"
+
+
+def write_compact(key: PrivateKey, certificate: x509.Certificate, members: Mapping[str, Any], body: bytes) -> str:
+    """Return the JWS over a body in the compact form, with these members in its header."""
+    curve = getattr(key, "curve", None)
+    algorithm = _CURVES[curve.name] if curve else "PS256"
+    header = json.dumps({"alg": algorithm, "kid": thumbprint(certificate), **members}).encode()
+    signed = f"{_to_text(header)}.{_to_text(body)}"
+    return f"{signed}.{_to_text(sign(key, _SCHEMES[algorithm], signed.encode()))}"
+
+
+def public_jwk(certificate: x509.Certificate) -> dict[str, Any]:
+    """Return the certificate's key as a JWK, with the certificate in x5c."""
+    key = certificate.public_key()
+    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    kind = RSAKey if isinstance(key, rsa.RSAPublicKey) else ECKey
+    chain = [b64encode(certificate.public_bytes(Encoding.DER)).decode()]
+    return {**kind.import_key(pem).as_dict(private=False), "kid": thumbprint(certificate), "use": "sig", "x5c": chain}
+
+
+def _to_text(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
 
 
 @lru_cache(maxsize=16)

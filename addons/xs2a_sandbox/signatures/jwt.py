@@ -2,7 +2,8 @@
 
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from cryptography import x509
@@ -10,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
+from joserfc.registry import HeaderParameter
 
 from xs2a_sandbox.http import body
 from xs2a_sandbox.signatures.dpop import ALGORITHMS, WrongProof, read_key
@@ -20,7 +22,7 @@ MOST_KEYS = 10
 """The most keys that are tried for a signature."""
 
 _MOST_PARTS = 500
-"""The most objects and lists in a header or in claims, because deeper nesting could not be written again."""
+"""The maximum number of objects and lists in a header or claims, because deeper nesting cannot be written."""
 _PART = re.compile(r"[A-Za-z0-9_-]*")
 _PUBLIC = ("kty", "crv", "x", "y", "n", "e", "use", "key_ops", "alg")
 
@@ -53,11 +55,38 @@ def is_signed_by(text: object, keys: object) -> bool:
     token = read(text)
     if token is None or "crit" in token["header"]:
         return False
-    algorithm, name = _usual_name(token["header"].get("alg")), token["header"].get("kid")
+    return _is_verified(token["header"], keys, partial(jws.deserialize_compact, str(text), registry=_REGISTRY))
+
+
+def read_detached(text: str) -> dict[str, Any] | None:
+    """Return the header of a detached JWS without checking its signature, or None if it is not one."""
+    protected, _, signature = text.partition("..")
+    token = read(f"{protected}.e30.{signature}")
+    return token["header"] if token else None
+
+
+def has_signed(text: str, payload: bytes, keys: object, understood: Collection[str]) -> bool:
+    """Return whether one of the keys has signed the payload with this detached JWS (RFC 7515, appendix F).
+
+    `keys` have the same forms as for `is_signed_by`. `understood` are the header members that `crit` may list.
+    """
+    header = read_detached(text)
+    critical = header.get("crit", []) if header else None
+    if header is None or not isinstance(critical, list) or not all(name in understood for name in critical):
+        return False
+    parameters = {name: HeaderParameter(name, lambda _: None) for name in understood}
+    registry = _Registry(parameters, algorithms=[*ALGORITHMS], strict_check_header=False)
+    verify = partial(jws.deserialize_compact, text, registry=registry, payload=payload)
+    return _is_verified(header, keys, verify)
+
+
+def _is_verified(header: Mapping[str, Any], keys: object, verify: Callable[[Key], object]) -> bool:
+    """Return whether `verify` accepts a key for the algorithm and key id of the header."""
+    algorithm, name = _usual_name(header.get("alg")), header.get("kid")
     if algorithm not in ALGORITHMS:
         return False
     fitting = [key for key in _members_of_keys(keys) if name is None or key.get("kid") in (None, name)]
-    return any(_verifies(str(text), key, algorithm) for key in fitting[:MOST_KEYS])
+    return any(_accepts(verify, key, algorithm) for key in fitting[:MOST_KEYS])
 
 
 def _usual_name(algorithm: Any) -> Any:
@@ -102,13 +131,12 @@ def _read_pem(text: str) -> Key | None:
     return None
 
 
-def _verifies(text: str, members: Mapping[str, Any], algorithm: str) -> bool:
+def _accepts(verify: Callable[[Key], object], members: Mapping[str, Any], algorithm: str) -> bool:
     public = {name: members[name] for name in _PUBLIC if name in members}
     if "alg" in public:
         public["alg"] = _usual_name(public["alg"])
     try:
-        key = read_key(public, algorithm)
-        jws.deserialize_compact(text, key, registry=_REGISTRY)
+        verify(read_key(public, algorithm))
     except (WrongProof, JoseError, ValueError, TypeError):
         return False
     return True

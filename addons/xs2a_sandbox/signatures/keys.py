@@ -1,4 +1,4 @@
-"""Checks signatures with public keys: whether one matches a text, and whether the key has made it at all."""
+"""Checks signatures with public keys: whether a signature matches a string, and whether the key made it at all."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def verifies(key: PublicKey, scheme: Scheme, signature: bytes, text: bytes) -> b
 
 
 def sign(key: PrivateKey, scheme: Scheme, text: bytes) -> bytes:
-    """Return the signature of the text; with an elliptic curve in DER."""
+    """Return the signature of the text, in DER for an elliptic curve."""
     if isinstance(key, rsa.RSAPrivateKey):
         return key.sign(text, _padding(scheme), HASHES[scheme.hash])
     return key.sign(text, ec.ECDSA(HASHES[scheme.hash]))

@@ -9,7 +9,7 @@ _LONGEST = 4000
 
 @dataclass(frozen=True, slots=True)
 class SignedText:
-    """A text that matches the signature, and its difference from the text that should have been signed."""
+    """A string that matches the signature, and its difference from the text that should have been signed."""
 
     text: str
     difference: str
@@ -45,7 +45,7 @@ class SignatureMistake:
         """The texts as one line for the log, or None if there are none."""
         if self.signing_string is None:
             return None
-        other = f", the client signed {self.signed.text[:_LONGEST]!r}" if self.signed else ""
+        other = f", but the client signed {self.signed.text[:_LONGEST]!r}" if self.signed else ""
         return f"the signing string is {self.signing_string[:_LONGEST]!r}{other}"
 
 

@@ -17,7 +17,7 @@ from xs2a_sandbox.tpp.weak_keys import rsa_weakness
 
 HEADER = "TPP-Signature-Certificate"
 OF_ANSWERS = "ASPSP-Signature-Certificate"
-"""The header of requests, and that of answers."""
+"""The headers that contain the certificate, in requests and in answers."""
 
 _LARGEST = 16 * 1024
 _ORGANISATION = x509.ObjectIdentifier("2.5.4.97")
@@ -45,22 +45,25 @@ def read(text: str, place: str) -> x509.Certificate | SignatureMistake:
     except (binascii.Error, ValueError):
         return mistaken(f"{place} must be the certificate (DER) in base64, in one line: {_instead(text)}")
     if der.lstrip().startswith(b"-----BEGIN"):
-        return mistaken(f"{place} is PEM that was put into base64 once more: leave its first and last line away")
+        return mistaken(
+            f"{place} is PEM that was encoded in base64 again: send it without its first and last line, and "
+            "do not encode it again"
+        )
     try:
         certificate = x509.load_der_x509_certificate(der)
         # Parsed here, because cryptography parses them lazily, and later code does not expect its errors.
         _ = certificate.subject, certificate.issuer
         return certificate
     except (ValueError, TypeError, KeyError, x509.InvalidVersion, UnsupportedAlgorithm):
-        return mistaken(f"{place} is base64, but no certificate (X.509 as DER)")
+        return mistaken(f"{place} is base64, but not a certificate (X.509 as DER)")
 
 
 def _instead(text: str) -> str:
     if re.search(r"\s", text):
-        return "it has blanks in it"
+        return "it contains spaces"
     if re.search(r"%[0-9A-Fa-f]{2}", text):
         return "it has been percent-encoded"
-    return "it looks like base64url" if re.search(r"[-_]", text) else "it is no base64"
+    return "it looks like base64url" if re.search(r"[-_]", text) else "it is not base64"
 
 
 def key_of(certificate: x509.Certificate) -> PublicKey | SignatureMistake:
@@ -74,7 +77,7 @@ def key_of(certificate: x509.Certificate) -> PublicKey | SignatureMistake:
         return mistaken(f"the RSA key of the signature's certificate {weakness}") if weakness else key
     if isinstance(key, ec.EllipticCurvePublicKey):
         return key
-    return mistaken("the key of the signature's certificate is neither RSA nor an elliptic curve's")
+    return mistaken("the key of the signature's certificate must be an RSA or elliptic curve key")
 
 
 def date_mistake(certificate: x509.Certificate, now: datetime) -> SignatureMistake | None:
@@ -82,9 +85,9 @@ def date_mistake(certificate: x509.Certificate, now: datetime) -> SignatureMista
     try:
         begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     except ValueError:
-        return mistaken("the signature's certificate has dates that do not exist")
+        return mistaken("the dates of the signature's certificate are invalid")
     if now > ends:
-        expired = f"the signature's certificate has expired, on {ends:%Y-%m-%d %H:%M} UTC"
+        expired = f"the signature's certificate expired on {ends:%Y-%m-%d %H:%M} UTC"
         return SignatureMistake("certificate-expired", expired, values={"expires": ends.isoformat()})
     if now < begins:
         return mistaken(f"the signature's certificate is not valid before {begins:%Y-%m-%d %H:%M} UTC")

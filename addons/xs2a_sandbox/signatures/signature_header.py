@@ -51,21 +51,25 @@ def read(text: str) -> SignatureHeader | SignatureMistake:
         match = _PARAMETER.match(text, position)
         if match is None:
             rest = text[position : position + 30]
-            return invalid(f'the header Signature is a list of name="value" with commas between; {rest!r} is none')
+            return invalid(
+                'the header Signature must be a list of name="value" separated by commas; '
+                f"{rest!r} does not have this form"
+            )
         if match[1] in parameters:
-            return invalid(f"the header Signature has {match[1]} twice")
+            return invalid(f"the header Signature contains {match[1]} twice")
         parameters[match[1]] = match[2] if match[2] is not None else match[3]
         position = match.end()
     if missing := [name for name in _NAMES if not parameters.get(name)]:
-        return invalid(f"the header Signature has no {' and no '.join(missing)}")
+        return invalid(f"the header Signature lacks {' and '.join(missing)}")
     if parameters["algorithm"].lower() not in _ALGORITHMS:
         offered = ", ".join(_ALGORITHMS)
-        return invalid(f"the algorithm {parameters['algorithm'][:40]!r} of the header Signature is none of {offered}")
+        given = parameters["algorithm"][:40]
+        return invalid(f"the algorithm in the header Signature must be one of {offered}, not {given!r}")
     names = tuple(parameters["headers"].lower().split())
     if len(set(names)) != len(names):
         return invalid("the header Signature lists a header twice under headers")
     if stamps := {"(created)", "(expires)"} & set(names):
-        return invalid(f"the header Signature lists {' and '.join(sorted(stamps))}, which Berlin Group does not have")
+        return invalid(f"the header Signature lists {' and '.join(sorted(stamps))}, which Berlin Group does not define")
     try:
         signature = b64decode(parameters["signature"], validate=True)
     except (binascii.Error, ValueError):
@@ -76,13 +80,15 @@ def read(text: str) -> SignatureHeader | SignatureMistake:
 def _other_base64(text: str) -> str:
     """Describe what the text is instead of base64."""
     if re.search(r"\s", text):
-        return "no base64: it has blanks or line breaks in it"
+        return "not base64: it contains spaces or line breaks"
     if re.search(r"[-_]", text):
-        return "no base64, but looks like base64url: + and / are written - and _"
+        return "not base64, but looks like base64url, which uses - and _ instead of + and /"
     if re.search(r"%[0-9A-Fa-f]{2}", text):
-        return "no base64: it has been percent-encoded"
+        return "not base64: it is percent-encoded"
     return (
-        "no base64" if re.search(r"[^A-Za-z0-9+/=]", text) else "no base64: the = at its end are missing, or too many"
+        "not base64"
+        if re.search(r"[^A-Za-z0-9+/=]", text)
+        else "not base64: there are too few or too many = at the end"
     )
 
 
@@ -94,12 +100,12 @@ def key_mistake(key_id: str, certificate: x509.Certificate) -> str | None:
     digits = re.sub("[: ]", "", serial[1])
     # Decimal serial numbers are wrong, but common.
     if int(digits or "0", 16) != certificate.serial_number and digits != str(certificate.serial_number):
-        return f"the keyId names the serial number {digits[:60]}, the certificate has {certificate.serial_number:X}"
+        return f"the keyId has the serial number {digits[:60]}, but the certificate has {certificate.serial_number:X}"
     issuer = unquote(re.split(r"[,;]\s*CA=", key_id, maxsplit=1, flags=re.IGNORECASE)[1])
     common_name = _COMMON_NAME.search(issuer)
     own = [str(attribute.value) for attribute in certificate.issuer.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
     if common_name and own and re.split(r"[,;/+]", own[0])[0].strip() != common_name[1].strip().replace("\\", ""):
-        return f"the keyId names the issuer {common_name[1].strip()[:80]!r}, the certificate has {own[0][:80]!r}"
+        return f"the keyId has the issuer {common_name[1].strip()[:80]!r}, but the certificate has {own[0][:80]!r}"
     return None
 
 

@@ -36,16 +36,16 @@ class Seal:
         try:
             certificate = x509.load_pem_x509_certificate(pem)
         except ValueError:
-            raise UserMistake(f"{file} holds no certificate as PEM (-----BEGIN CERTIFICATE-----)") from None
+            raise UserMistake(f"{file} contains no certificate in PEM format (-----BEGIN CERTIFICATE-----)") from None
         try:
             key = load_pem_private_key(key_pem, password.encode() if password else None)
         except (ValueError, TypeError) as error:
             place = key_file or file
-            raise UserMistake(f"{place} holds no private key as PEM that can be read: {error}") from None
+            raise UserMistake(f"{place} contains no readable private key in PEM format: {error}") from None
         if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
-            raise UserMistake(f"{key_file or file}: seals have RSA keys, or those of elliptic curves")
+            raise UserMistake(f"{key_file or file}: a seal needs an RSA key or an elliptic curve key")
         if key.public_key() != certificate.public_key():
-            raise UserMistake(f"{file}: the key is not that of the certificate")
+            raise UserMistake(f"{file}: the key does not belong to the certificate")
         return cls(certificate, key)
 
 

@@ -19,7 +19,7 @@ type Objection = Callable[[x509.Certificate], SignatureMistake | None]
 
 HEADERS = ("signature", jws.HEADER)
 _FEW, _LONGEST = 10, 60
-"""How many header names a text lists, and how much of each, because a client may list thousands."""
+"""The maximum number and length of header names in a message, because a client may list thousands."""
 
 
 def is_signed(message: SignedMessage) -> bool:
@@ -34,12 +34,12 @@ def mistake(
 ) -> SignatureMistake | None:
     """Return the first mistake in the signatures of a message, or None if all are right or there are none.
 
-    The first of the `times` is the bank's; a client may also use one of the others.
+    The first of the `times` is that of the bank's clock; a client may also use one of the others.
     """
     for name in HEADERS:
         values = message.headers.all(name)
         if len(values) > 1:
-            return invalid(f"the header {name} is sent {len(values)} times")
+            return invalid(f"the header {name} must be sent only once, not {len(values)} times")
         if values:
             read = _of_header if name == "signature" else _of_jws
             claim = read(values[0], message, times, object_to)
@@ -77,7 +77,7 @@ def _of_header(
         return invalid(wrong)
     scheme = header.scheme(key)
     if scheme is None:
-        return invalid(f"the algorithm {header.algorithm} does not go with the key of the certificate")
+        return invalid(f"the algorithm {header.algorithm} does not match the key of the certificate")
     signature = header.signature
     return _Claim(
         header.headers, key, scheme, signature, lambda text: text, lambda text: verifies(key, scheme, signature, text)
@@ -102,7 +102,7 @@ def _of_jws(
     if wrong := jws.thumbprint_mistake(header.members, certificate) or jws.time_mistake(header.members, times):
         return invalid(wrong)
     if not header.scheme.is_for(key):
-        return invalid(f"the alg {header.members['alg']} does not go with the key of the certificate")
+        return invalid(f"the alg {header.members['alg']} does not match the key of the certificate")
     return _Claim(
         header.headers,
         key,
@@ -117,7 +117,7 @@ def _read_certificate(message: SignedMessage) -> x509.Certificate | SignatureMis
     name = sealing_certificate.header_of(message)
     values = message.headers.all(name)
     if len(values) != 1:
-        how = f"is sent {len(values)} times" if values else "is missing: it has to come with a signature"
+        how = f"is sent {len(values)} times" if values else "is missing: it is required with a signature"
         return SignatureMistake("certificate-invalid" if values else "certificate-missing", f"the header {name} {how}")
     return sealing_certificate.read(values[0], f"the header {name}")
 
@@ -138,11 +138,11 @@ def _content_mistake(names: Collection[str], message: SignedMessage, rules: Sign
     """Describe the mistake in the signed content, regardless of the signature: missing headers, or a wrong digest."""
     needed = [*rules.signed, *(name for name in rules.signed_if_sent if message.headers.get(name) is not None)]
     if unsigned := [name for name in needed if name not in names]:
-        return f"{_header_words(unsigned)} must be signed, too"
+        return f"{_header_words(unsigned)} must be signed as well"
     if absent := [name for name in names if name != REQUEST_TARGET and message.headers.get(name) is None]:
-        return f"{_header_words(absent)} is listed as signed, and not sent"
+        return f"{_header_words(absent)} is listed as signed, but was not sent"
     if REQUEST_TARGET in names and message.value(REQUEST_TARGET) is None:
-        return f"{REQUEST_TARGET} is listed as signed: an answer has none"
+        return f"{REQUEST_TARGET} is listed as signed, but answers do not have it"
     return digest.mistake(message.headers.all("digest"), message.body) if "digest" in names else None
 
 
@@ -154,10 +154,7 @@ def _header_words(names: Sequence[str]) -> str:
 
 
 def _claim_mistake(claim: _Claim, message: SignedMessage, rules: SignatureRules) -> SignatureMistake | None:
-    """Return the mistake in the signed content or in the signature.
-
-    In the latter case with what was probably signed.
-    """
+    """Return the mistake in the signed content, or in the signature, with the text that was probably signed."""
     if wrong := _content_mistake(claim.headers, message, rules):
         return invalid(wrong, signing_string(claim.headers, message))
     text = signing_string(claim.headers, message)
@@ -166,6 +163,8 @@ def _claim_mistake(claim: _Claim, message: SignedMessage, rules: SignatureRules)
     signed, hint = client_signed(message, claim.headers, claim.key, claim.scheme, claim.signature, claim.wrap)
     if signed:
         return invalid(
-            "the signature is not that of the signing string; the client seems to have signed it so", text, signed
+            "the signature does not match the signing string; the client seems to have signed a different one",
+            text,
+            signed,
         )
-    return invalid(f"the signature is not that of the signing string: {hint}", text)
+    return invalid(f"the signature does not match the signing string: {hint}", text)

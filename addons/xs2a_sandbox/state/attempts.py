@@ -9,7 +9,7 @@ from typing import cast
 
 from xs2a_sandbox.errors import SandboxError, StoreBusy, StoreUnavailable, Unreadable
 from xs2a_sandbox.state.snapshot import RemoteStore, RequestKind, Snapshot, SnapshotConflict, run_waiting
-from xs2a_sandbox.state.store import Documents, Store, Transaction
+from xs2a_sandbox.state.store import SHARED, SHARED_DOCUMENT, Documents, Store, Transaction
 
 log = logging.getLogger("xs2a_sandbox")
 
@@ -118,13 +118,14 @@ async def check(store: Store | RemoteStore) -> None:
         store.check()
 
 
-_OTHERS = f"others changed it each of {TRIES} times"
+_OTHERS = f"other processes changed it at each of {TRIES} attempts"
 
 
 async def _run_there[R](store: RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None) -> R:
     snapshot = Snapshot(store, asyncio.get_running_loop().time() + _PATIENCE)
     if reader:
         store.habits.tell(reader, snapshot)
+        snapshot.expecting(SHARED, [SHARED_DOCUMENT], ())
     try:
         for number in range(1, TRIES + 1):
             await snapshot.begin()

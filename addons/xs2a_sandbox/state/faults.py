@@ -1,12 +1,18 @@
 """The faults of a session, and how often each has matched."""
 
-from typing import Any
+from typing import Any, Literal
 
 from xs2a_sandbox.state.session import SESSION_FAULTS
 from xs2a_sandbox.state.store import Transaction
 
-SCA_ENDINGS = ("decline", "timeout", "error")
-"""The ways in which an authorisation can end although the payment user approved it."""
+PAYEE_OUTCOMES = ("match", "close-match", "no-match", "not-possible")
+"""The outcomes of a verification of a payee."""
+OF_THE_BANK = {"sca": ("decline", "timeout", "error"), "payee": PAYEE_OUTCOMES}
+"""Faults that are not about requests, with their values.
+
+With `sca` an authorisation ends that way although the payment user approved it; with `payee` the verification of a
+payee has that outcome, regardless of the names.
+"""
 
 
 def count_match(listed: dict[str, Any]) -> dict[str, Any]:
@@ -16,11 +22,11 @@ def count_match(listed: dict[str, Any]) -> dict[str, Any]:
     return {**listed, "seen": seen, "hits": listed["hits"] + is_due}
 
 
-def next_sca_ending(transaction: Transaction) -> str | None:
-    """Return the ending that a fault demands for an authorisation that would succeed now, and count the match."""
+def demand(transaction: Transaction, about: Literal["sca", "payee"]) -> str | None:
+    """Return the ending or outcome that a fault demands now, and count the match."""
     there = SESSION_FAULTS.all(transaction)
-    after = [count_match(fault) if "sca" in fault else fault for fault in there]
+    after = [count_match(fault) if about in fault else fault for fault in there]
     if after != there:
         SESSION_FAULTS.keep(transaction, after)
-    due = (fault["sca"] for fault, before in zip(after, there, strict=True) if fault["hits"] > before["hits"])
+    due = (fault[about] for fault, before in zip(after, there, strict=True) if fault["hits"] > before["hits"])
     return next(due, None)

@@ -191,7 +191,7 @@ class RedisStore(RemoteStore):
         result, now = await self.run(script, (id or token_hex(8), latest, *arguments), deadline)
         if result == b"late":
             self._keep_time(now)
-            raise StoreUnavailable(f"{self._name} was too slow, and nothing is written")
+            raise StoreUnavailable(f"{self._name} was too slow, so nothing was written")
         return cast(bytes, result).decode()
 
     async def run(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> Any:
@@ -233,11 +233,12 @@ class RedisStore(RemoteStore):
             await self._client.script_load(script.text)
 
     async def _claim_anew(self) -> None:
-        """Go on with a Redis that has lost everything."""
+        """Mark the prefix as ours again, in a Redis that has lost everything."""
         arguments = (self._prefix, _FORMAT, self._dialect)
         answer: Any = await self._client.eval(scripts.CLAIM.text, 0, *arguments)
         if [value and value.decode() for value in answer] != [_FORMAT, self._dialect]:
-            raise exceptions.ResponseError("another sandbox has taken the prefix meanwhile")
+            text = f"another sandbox now uses the prefix {self._prefix}: stop it, or choose another prefix"
+            raise exceptions.ResponseError(text)
 
     # -- what has been acknowledged
 
@@ -249,7 +250,7 @@ class RedisStore(RemoteStore):
         if last < acknowledged <= self._last:
             self._suspected |= self._acknowledged
             self._acknowledged, self._last = {}, last
-            log.warning(_LOST, "sessions that have lost something are marked when they are next used")
+            log.warning(_LOST, "sessions with lost data are marked when they are used next")
         self._last = max(self._last, last)
         if suspected := self._suspected.pop(session, None):
             return suspected[0] != now[0] or now[1] < suspected[1]
@@ -257,7 +258,7 @@ class RedisStore(RemoteStore):
 
     async def _mark(self, session: str, deadline: float) -> None:
         self._acknowledged.pop(session, None)
-        log.warning(_LOST, f"the session {session} is one of those that have lost something")
+        log.warning(_LOST, f"the session {session} has lost data")
         await self.commit(session, {}, {}, {WENT_BACK: {"noticed": REAL.now().isoformat()}}, deadline)
 
     def _remember(self, last: int, session: str, life: str, commits: int) -> None:
@@ -305,47 +306,52 @@ class RedisStore(RemoteStore):
                 self._check_mark(answer)
         except exceptions.AuthenticationError:
             # If there is no password at all, the message of Redis is about its protocol.
-            text = "does not let this user in, as name or password is missing or wrong: redis://USER:PASSWORD@HOST"
+            text = "rejects the user, because the name or password is missing or wrong: use redis://USER:PASSWORD@HOST"
             raise self._mistake(text) from None
         except (exceptions.RedisError, OSError, ValueError) as error:
             if isinstance(cause := _cause(error), ssl.SSLCertVerificationError):
-                text = f"has a certificate that is not trusted here ({cause.verify_message}): name its CA with ?ca=FILE"
+                text = f"has a certificate that is not trusted here ({cause.verify_message}): set its CA with ?ca=FILE"
                 raise self._mistake(text) from None
-            hint = "; without TLS it is redis://" if self._has_tls else ""
+            hint = "; use redis:// for connections without TLS" if self._has_tls else ""
             raise self._mistake(f"cannot be used: {_words(error).rstrip('.')}{hint}") from None
 
     def _recognise(self, client: "redis.Redis", info: Mapping[str, Any]) -> None:
         version = str(info.get("redis_version", "0"))
         if int(version.partition(".")[0]) < _LOWEST:
-            raise self._mistake(f"is Redis {version}, and {_LOWEST} or Valkey is needed")
+            raise self._mistake(f"is Redis {version}, but Redis {_LOWEST} or Valkey is needed")
         if info.get("cluster_enabled"):
-            raise self._mistake("is a cluster, on which a commit could not be made whole: name a single primary")
+            raise self._mistake("is a cluster, where commits are not atomic: use a single primary")
         if info.get("role") != "master":
-            raise self._mistake("is a replica, which is only read: name its primary")
+            raise self._mistake("is a read-only replica: use its primary")
         policy = info.get("maxmemory_policy", "noeviction")
         if info.get("maxmemory") and policy != "noeviction":
-            text = f"throws state away when it is full (maxmemory-policy {policy}): set that to noeviction"
+            text = f"deletes state when it is full (maxmemory-policy {policy}): set maxmemory-policy to noeviction"
             raise self._mistake(text)
         mark: Any = client.hmget(f"{self._prefix}format", ["format", "dialect"])
         if any(mark):
             self._check_mark(mark)
         elif next(client.scan_iter(f"{self._prefix}*", 1000), None) and self.url.prefix:
-            raise self._mistake("has keys with that prefix that are not a sandbox's: name another prefix")
+            raise self._mistake("has keys with this prefix that do not belong to a sandbox: use another prefix")
         elif not self.url.prefix:
             # A user who names a prefix knows that there may be others.
             foreign = next((key for key in client.scan_iter(count=1000) if not key.startswith(_OURS.encode())), None)
             if foreign is not None:
-                text = f"holds another application's data (such as the key {foreign[:40].decode(errors='replace')!r})"
-                raise self._mistake(f"{text}: name another database, or share this one with ?prefix=NAME")
+                text = (
+                    f"contains data of another application (such as the key {foreign[:40].decode(errors='replace')!r})"
+                )
+                raise self._mistake(f"{text}: use another database, or share this one with ?prefix=NAME")
 
     def _check_mark(self, mark: Sequence[bytes | None]) -> None:
         format, dialect = (value.decode(errors="replace") if value else "" for value in mark)
         if format != _FORMAT:
-            text = f"has the format {format[:20]!r} of another xs2a-sandbox, and this one knows {_FORMAT}"
-            raise self._mistake(f"{text}: name another prefix with ?prefix=NAME")
+            text = (
+                f"contains state in the format {format[:20]!r} of another version of xs2a-sandbox, but this "
+                f"version needs {_FORMAT}"
+            )
+            raise self._mistake(f"{text}: use another prefix with ?prefix=NAME")
         if dialect != self._dialect:
-            text = f"is used by sandboxes of the dialect {dialect}, and this one speaks {self._dialect}"
-            raise self._mistake(f"{text}: name another prefix with ?prefix=NAME")
+            text = f"is used by sandboxes with the dialect {dialect}, but this one has the dialect {self._dialect}"
+            raise self._mistake(f"{text}: use another prefix with ?prefix=NAME")
 
     def _mistake(self, text: str) -> UserMistake:
         return UserMistake(f"{self._name} {text}")
@@ -358,7 +364,7 @@ def _groups(values: Sequence[Any], size: int) -> Iterator[tuple[Any, ...]]:
 def _number(value: bytes, key: str) -> int:
     """Parse a number. Raises StoreUnavailable if it is damaged."""
     if not value.isdigit():
-        raise StoreUnavailable(f"the key {key} is damaged: it holds {value[:20]!r} in place of a number. Remove it")
+        raise StoreUnavailable(f"the key {key} is damaged: it contains {value[:20]!r} instead of a number. Remove it")
     return int(value)
 
 

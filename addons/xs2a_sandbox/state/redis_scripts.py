@@ -1,6 +1,6 @@
 """The Lua scripts that Redis runs atomically, one for each operation on the state.
 
-Every key begins with the prefix:
+Every key starts with the prefix:
 
 - `format`, a hash: the data format, and the dialect
 - `version`, the last version given to a document
@@ -45,7 +45,7 @@ end
 """
 
 _VERSION = """
--- The version of a document; 0 for something that is none of ours.
+-- The version of a document; 0 for a value that the sandbox has not written.
 local function version_of(value) return value and string.match(value, '^%d+') or '0' end
 """
 
@@ -81,9 +81,9 @@ end
 return redis.call('HMGET', p .. 'format', 'format', 'dialect')
 """,
 )
-"""Marks the prefix as ours if it has no mark; returns the format and the dialect of the mark."""
+"""Marks the prefix as ours if it has no mark. Returns the format and the dialect of the mark."""
 
-# It reads even while Redis is full. Replicas reject it as a write, which is right because they may be behind.
+# Reads even while Redis is full. Replicas reject this script as a write, which is right: they may be behind.
 FETCH = LuaScript(
     " flags=allow-oom",
     _BEGIN,

@@ -1,4 +1,4 @@
-"""A stream in Redis or Valkey, next to the documents and under the same prefix."""
+"""A stream in Redis or Valkey, stored beside the documents, with the same key prefix."""
 
 from collections.abc import Sequence
 from secrets import token_hex

@@ -28,13 +28,13 @@ class RedisUrl(NamedTuple):
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         database = parts.path.strip("/")
         if parts.scheme not in SCHEMES or not parts.hostname or parts.fragment or parts.port == 0:
-            raise ValueError("it is not such a URL")
+            raise ValueError("it is not a Redis URL")
         if database and not (database.isascii() and database.isdigit()):
             raise ValueError(f"its database must be a number, not {database!r}")
         if unknown := sorted(options.keys() - set(_OPTIONS)):
-            raise ValueError(f"{unknown[0]!r} is none of {', '.join(_OPTIONS)}")
+            raise ValueError(f"its query contains {unknown[0]!r}; allowed: {', '.join(_OPTIONS)}")
         if not _PREFIX.fullmatch(options.get("prefix", "x")) or not all(options.values()):
-            raise ValueError("a prefix has only letters, digits and hyphens; ca, cert and key must name files")
+            raise ValueError("a prefix can contain only letters, digits and hyphens; ca, cert and key must be files")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         address = f"{host}:{parts.port or 6379}"
         secret = f"{parts.netloc.rpartition('@')[0]}@" if parts.username or parts.password else ""

@@ -10,7 +10,7 @@ from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.own_path import ROOT
-from xs2a_sandbox.state.store import Transaction
+from xs2a_sandbox.state.store import SHARED_DOCUMENT, Transaction
 
 DEFAULT = "default"
 HEADER = "X-Sandbox-Session"
@@ -23,7 +23,7 @@ _TIME = ("_session", "time")
 def session_name(request: Request, segments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Return the session's name, and the path without the session prefix.
 
-    The name comes from the prefix, or else the header, the proxy user, or `default`.
+    The name is that in the prefix, the header or the proxy user (in this order), or `default`.
 
     The console's cookie is only sent below `/_sandbox/`, so there the prefix comes second: `/_sandbox/s/NAME/console`.
 
@@ -67,7 +67,7 @@ def session_checks(transaction: Transaction) -> tuple[str, Sequence[str]] | None
 
 
 def keep_checks(transaction: Transaction, profile: str, names: Sequence[str]) -> None:
-    """Set the session's profile and checks from its next request on."""
+    """Set the session's profile and checks, starting with its next request."""
     # They are stored with the clock, which every request reads.
     kept = {"profile": profile, "checks": list(names)}
     transaction.put(*_TIME, {**(transaction.get_own(*_TIME) or {}), "checks": kept})
@@ -92,7 +92,7 @@ def anchor(transaction: Transaction, started: date | None, begins: Clock) -> dat
 
 def has_faults_or_rules(transaction: Transaction) -> bool:
     own = transaction.get_own(*_TIME)
-    return own is not None and ("faults" in own or "rules" in own)
+    return (own is not None and ("faults" in own or "rules" in own)) or "faults" in transaction.shared()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,76 @@ class SessionEntries:
         return count
 
 
-SESSION_FAULTS = SessionEntries("faults", "fault")
+@dataclass(frozen=True, slots=True)
+class SharedEntries:
+    """Entries of all sessions in order, each with an id such as `fault-all-2`, which is never used again.
+
+    They are in the document that all sessions share. Change them in the transaction of its owner.
+    """
+
+    name: str
+    kind: str
+
+    def all(self, owner: Transaction) -> list[dict[str, Any]]:
+        return list((owner.get_own(*SHARED_DOCUMENT) or {}).get(self.name, ()))
+
+    def add(self, owner: Transaction, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Add an entry after the others, and return it with its id."""
+        kept = owner.get_own(*SHARED_DOCUMENT) or {}
+        last = kept.get(f"last-{self.kind}", 0) + 1
+        new = {"id": f"{self.kind}-all-{last}", **entry}
+        entries = [*kept.get(self.name, ()), new]
+        owner.put(*SHARED_DOCUMENT, {**kept, f"last-{self.kind}": last, self.name: entries})
+        return new
+
+    def keep(self, owner: Transaction, entries: Sequence[Mapping[str, Any]]) -> None:
+        kept = {name: value for name, value in (owner.get_own(*SHARED_DOCUMENT) or {}).items() if name != self.name}
+        owner.put(*SHARED_DOCUMENT, {**kept, self.name: entries} if entries else kept)
+
+
+SHARED_FAULTS = SharedEntries("faults", "fault")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFaults(SessionEntries):
+    """The session's own faults, followed by those of all sessions. Each session counts the latter for itself."""
+
+    def all(self, transaction: Transaction) -> list[dict[str, Any]]:
+        return [*self.own(transaction), *self.shared(transaction)]
+
+    def own(self, transaction: Transaction) -> list[dict[str, Any]]:
+        return SessionEntries.all(self, transaction)
+
+    def shared(self, transaction: Transaction) -> list[dict[str, Any]]:
+        there = transaction.shared().get(self.name, ())
+        counts = (transaction.get_own(*_TIME) or {}).get("counts", {}) if there else {}
+        return [{**entry, **counts.get(entry["id"], {})} for entry in there]
+
+    def keep(self, transaction: Transaction, entries: Sequence[Mapping[str, Any]]) -> None:
+        ids = {entry["id"] for entry in transaction.shared().get(self.name, ())}
+        SessionEntries.keep(self, transaction, [entry for entry in entries if entry["id"] not in ids])
+        counts = {
+            entry["id"]: {"seen": entry["seen"], "hits": entry["hits"]}
+            for entry in entries
+            if entry["id"] in ids and entry["seen"]
+        }
+        kept = transaction.get_own(*_TIME) or {}
+        if counts != kept.get("counts", {}):
+            transaction.put(*_TIME, {**kept, "counts": counts})
+
+    def clear(self, transaction: Transaction) -> int:
+        """Remove the session's own faults. Returns their number."""
+        count = len(self.own(transaction))
+        if count:
+            self.keep(transaction, self.shared(transaction))
+        return count
+
+    def next_id(self, transaction: Transaction) -> str:
+        numbers = (int(entry["id"].rpartition("-")[2]) for entry in self.own(transaction))
+        return f"{self.kind}-{1 + max(numbers, default=0)}"
+
+
+SESSION_FAULTS = SessionFaults("faults", "fault")
 SESSION_RULES = SessionEntries("rules", "rules")
 """Added rules in order. The last one is the strongest."""
 SESSION_BREAKS = SessionEntries("breaks", "break")
@@ -147,7 +216,7 @@ def keep_clock(transaction: Transaction, clock: Clock) -> None:
     clock.
     """
     own = (transaction.get_own(*_TIME) or {}).items()
-    kept = {name: value for name, value in own if name in ("anchor", "breaks", "checks", "faults", "rules")}
+    kept = {name: value for name, value in own if name in ("anchor", "breaks", "checks", "counts", "faults", "rules")}
     if clock.frozen:
         kept["frozen"] = clock.frozen.isoformat()
         if clock.seed is not None:

@@ -1,10 +1,11 @@
-"""Snapshots: all that one request reads of a remote store, at one moment, and all that it will write there.
+"""Snapshots: the documents that a request reads from a remote store, as of one moment, and its writes.
 
 The code that handles a request does not await anything. It runs in a greenlet. When it reads something that is not here
 yet, the loop continues with other requests until that is fetched. The sandbox learns what each kind of request reads,
 and fetches it ahead.
 """
 
+import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -44,7 +45,7 @@ class RemoteStore(ABC):
     async def fetch(
         self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
     ) -> Contents:
-        """Return everything as of one moment, without what still has the version given here; -1 is never a version."""
+        """Return everything as of one moment, without documents that still have the given version; -1 is none."""
 
     @abstractmethod
     async def commit(
@@ -63,7 +64,7 @@ class RemoteStore(ABC):
 
     @abstractmethod
     async def counts(self, session: str | None, deadline: float) -> dict[str, int]:
-        """Return the number of documents and deletions by collection, of one session or of all."""
+        """Count the documents and deletions in each collection, for one session or for all."""
 
     @abstractmethod
     async def sessions(self, deadline: float) -> dict[str, dict[str, int]]:
@@ -93,7 +94,7 @@ _EXPECTED = 64
 
 @dataclass(slots=True)
 class _Session:
-    """The part of one session that has been fetched, what the work has read of it, and what it has written."""
+    """The fetched part of one session, with the reads and writes of the work."""
 
     documents: dict[Key, tuple[int, Document | None]] = field(default_factory=dict)
     lists: dict[str, tuple[int, dict[str, Document | None]]] = field(default_factory=dict)
@@ -131,10 +132,10 @@ class Snapshot:
     async def begin(self) -> None:
         """Fetch the current version of everything that was read before or is expected. Raises StoreUnavailable."""
         self._resets_all = False
-        for name, session in self._sessions.items():
+        for session in self._sessions.values():
             session.begin_anew()
-            if session.documents or session.lists:
-                await self._fetch(name, session)
+        expected = [(name, session) for name, session in self._sessions.items() if session.documents or session.lists]
+        await asyncio.gather(*(self._fetch(name, session) for name, session in expected))
 
     async def send(self) -> bool:
         """Send the writes. Returns False after a conflict with other writes. Raises StoreUnavailable."""
@@ -249,7 +250,7 @@ _NO_LIST: tuple[int, dict[str, Document | None]] = (_UNFETCHED, {})
 
 
 class RequestKind(NamedTuple):
-    """The session of a request, its kind, and the ids in it; their number depends only on the kind."""
+    """The session of a request, its kind, and the ids in it. The number of ids depends only on the kind."""
 
     session: str
     kind: object
@@ -274,19 +275,19 @@ class Prefetcher:
         self._kinds: dict[object, _Habit] = {}
 
     def tell(self, reader: RequestKind, snapshot: Snapshot) -> None:
-        """Make the snapshot fetch what such requests have read before."""
+        """Make the snapshot fetch the documents that requests of this kind have read before."""
         if habit := self._kinds.get(reader.kind):
             keys = [(name, id if isinstance(id, str) else reader.ids[id]) for name, id in habit.documents]
             snapshot.expecting(reader.session, keys, habit.lists)
 
     def learn(self, reader: RequestKind, snapshot: Snapshot) -> None:
-        """Remember what the work has read."""
+        """Remember the documents that the work has read."""
         if reader.kind not in self._kinds and len(self._kinds) >= _KINDS:
             self._kinds.clear()
         habit = self._kinds.setdefault(reader.kind, _Habit())
         documents, lists = snapshot.seen(reader.session)
         read = frozenset((name, reader.ids.index(id) if id in reader.ids else id) for name, id in documents)
-        # An id that is not in the request becomes a habit only when it is read twice, because most are read only once.
+        # An id that is not in the request is fetched ahead only after two reads, because most are read only once.
         habit.documents |= {place for place in read if isinstance(place[1], int) or place in habit.last}
         habit.last = read
         if len(habit.documents) > _EXPECTED:
@@ -302,7 +303,7 @@ def wait[R](work: Coroutine[Any, Any, R]) -> R:
     parent = getcurrent().parent
     if parent is None:
         work.close()
-        raise RuntimeError("nobody waits here")
+        raise RuntimeError("nothing waits here")
     result: R = parent.switch(work)
     return result
 

@@ -8,24 +8,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import uniform
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from xs2a_sandbox.errors import StoreBusy, StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
-from xs2a_sandbox.state.sqlite_view import SqliteView
+from xs2a_sandbox.state.sqlite_checkpoints import SqliteCheckpoints
+from xs2a_sandbox.state.sqlite_index import SqliteIndex
+from xs2a_sandbox.state.sqlite_view import Place, SqliteView
 from xs2a_sandbox.state.store import Document, Key, read_stored
 
 _TABLES = """
 create table if not exists documents (
     session text not null, collection text not null, id text not null, version integer not null, json text,
     position integer not null default 0, primary key (session, collection, id)
-) without rowid;
+);
 create table if not exists lists (
     session text not null, collection text not null, version integer not null, primary key (session, collection)
 ) without rowid;
 create table if not exists versions (last integer not null);
 insert into versions select 0 where not exists (select 1 from versions);
 """
+"""Documents are in the order of their writing: a table in the order of random ids writes twice as many pages."""
 _PROBE = """
 select documents.session, collection, id, documents.version, json, lists.session, lists.version, last
 from documents join lists using (collection), versions limit 0
@@ -35,7 +38,7 @@ _PUT = """
 insert into documents (session, collection, id, version, json, position) values (?, ?, ?, ?, ?, ?)
 on conflict do update set version = excluded.version, json = excluded.json
 """
-"""A document that is written again keeps its position."""
+"""A rewritten document keeps its position."""
 
 _APPLICATION = int.from_bytes(b"XS2A")
 """The application id, which marks the file as ours."""
@@ -58,7 +61,17 @@ _LOOKS = (0.001, 0.004)
 _ROOM = 1024 * 1024
 """Bytes that must be free. A few hundred requests write a log file of this size."""
 
-_ELSE = "name another one with --state sqlite:FILE, or keep no state with --state memory:"
+_ELSE = "choose another one with --state sqlite:FILE, or keep the state in memory with --state memory:"
+
+
+class _Unwritten(NamedTuple):
+    version: int
+    document: Document | None
+    position: int
+
+    def row(self, place: Place) -> tuple[str, str, str, int, str | None, int]:
+        text = None if self.document is None else to_json(self.document).decode()
+        return (*place, self.version, text, self.position)
 
 
 class SqliteStore:
@@ -85,10 +98,15 @@ class SqliteStore:
                 self._connection.executescript(_TABLES)
                 self._connection.execute(_PROBE)
                 self._connection.execute(f"pragma application_id = {_APPLICATION}")
-                self._connection.execute(f"pragma user_version = {_FORMAT}")
+                self._index = self._find_index()
+                self._checkpoints = SqliteCheckpoints(file, self._connection) if self._index else None
                 self._files = list(_identities(file))
                 self._connection.execute("pragma busy_timeout = 0")
                 self._view = SqliteView(self)
+                self._unwritten: dict[Place, _Unwritten] = {}
+                """The pending writes of the open transaction, written at its end or before the next query."""
+                self._last = 0
+                """The last version, as of the open transaction."""
                 self._loop: asyncio.AbstractEventLoop | None = None
                 """The loop whose current iteration has an open common transaction."""
                 self._waiting: list[asyncio.Future[None]] = []
@@ -98,6 +116,16 @@ class SqliteStore:
         except (OSError, sqlite3.Error) as error:
             raise UserMistake(f"the state file {file} cannot be used: {error}; {_ELSE}") from None
 
+    def _find_index(self) -> SqliteIndex | None:
+        """Write the version of the tables, and return the index if that commit is seen in it."""
+        try:
+            index = SqliteIndex(self.file)
+        except (OSError, ValueError):
+            index = None
+        before = index.header() if index else b""
+        self._connection.execute(f"pragma user_version = {_FORMAT}")
+        return index if index and index.header() != before else None
+
     def _recognise(self) -> None:
         """Check that the file is ours before anything in it is changed. Raises UserMistake."""
         ((application,),) = self._connection.execute("pragma application_id")
@@ -105,10 +133,10 @@ class SqliteStore:
         names = {name for (name,) in self._connection.execute("select name from sqlite_master where type = 'table'")}
         if application == _APPLICATION and written != _FORMAT:
             age = "a newer" if written > _FORMAT else "an older"
-            text = f"has the format {written} of {age} xs2a-sandbox, and this one knows {_FORMAT}"
-            raise UserMistake(f"the state file {self.file} {text}: serve with that one, delete the file, or {_ELSE}")
+            text = f"has the format {written} of {age} version of xs2a-sandbox, but this version needs {_FORMAT}"
+            raise UserMistake(f"the state file {self.file} {text}: use that version, delete the file, or {_ELSE}")
         if application != _APPLICATION and (application or written or names):
-            raise UserMistake(f"the state file {self.file} is another program's database; {_ELSE}")
+            raise UserMistake(f"the state file {self.file} is the database of another program; {_ELSE}")
 
     def view(self) -> SqliteView:
         """Return the current documents, for work that does not yield to other work.
@@ -148,15 +176,11 @@ class SqliteStore:
         self._begin_together()
         if not self.is_unchanged(session, reads, lists):
             return False
-        try:
-            self._put(session, writes)
-        except sqlite3.Error as error:
-            self._settle(error)
-            raise StoreUnavailable(str(error)) from error
+        self._put(session, writes)
         return True
 
     async def turn(self) -> None:
-        # Workers that write constantly leave each other only moments, so keep what has been done in one.
+        # Workers that write constantly leave each other only moments, so keep the work that was done in one.
         end = monotonic() + _PATIENCE
         while True:
             try:
@@ -182,7 +206,8 @@ class SqliteStore:
         error: Exception | None = failure
         if error is None:
             try:
-                self._connection.execute("commit")
+                self._write_out()
+                self._commit()
                 self._must_be_there()
             except (sqlite3.Error, StoreUnavailable) as trouble:
                 error = trouble
@@ -197,26 +222,42 @@ class SqliteStore:
                 commit.set_result(None)
 
     def _put(self, session: str, writes: Mapping[Key, Document | None]) -> None:
-        execute = self._connection.execute
-        # One counter for the whole file, never set back: a version read before a reset cannot occur again after it.
-        (last,) = execute("update versions set last = last + ? returning last", (len(writes),)).fetchone()
+        # One counter for the whole file, never reset: a version read before a reset cannot occur again after it.
         written: dict[Key, tuple[int, Document | None]] = {}
-        for version, ((collection, id), document) in enumerate(writes.items(), last - len(writes) + 1):
-            text = None if document is None else to_json(document).decode()
-            execute(_PUT, (session, collection, id, version, text, version))
-            written[collection, id] = version, document
-        for collection, version in {collection: version for (collection, _), (version, _) in written.items()}.items():
-            execute("replace into lists values (?, ?, ?)", (session, collection, version))
+        for version, (key, document) in enumerate(writes.items(), self._last + 1):
+            place = session, *key
+            earlier = self._unwritten.get(place)
+            self._unwritten[place] = _Unwritten(version, document, earlier.position if earlier else version)
+            written[key] = version, document
+        self._last += len(writes)
         self._view.note_written(session, written)
+
+    def _write_out(self) -> None:
+        """Write what the open transaction has kept back, which takes less time at once. Raises sqlite3.Error."""
+        unwritten, self._unwritten = self._unwritten, {}
+        if not unwritten:
+            return
+        lists: dict[tuple[str, str], int] = {}
+        for (session, collection, _), write in unwritten.items():
+            lists[session, collection] = max(write.version, lists.get((session, collection), 0))
+        self._connection.execute("update versions set last = ?", (self._last,))
+        self._connection.executemany(_PUT, (write.row(place) for place, write in unwritten.items()))
+        self._connection.executemany("replace into lists values (?, ?, ?)", ((*at, lists[at]) for at in lists))
+
+    def header(self) -> bytes | None:
+        """Return bytes that differ after each commit, or None if SQLite must be asked."""
+        return self._index.header() if self._index else None
 
     def read_version(self) -> int:
         """Return a number that changes when another connection writes to the file."""
-        return int(self._rows("pragma data_version")[0][0])
+        return int(self._rows_written("pragma data_version")[0][0])
 
     def find(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         """Return the document in the file, with its version."""
+        if unwritten := self._unwritten.get((session, collection, id)):
+            return unwritten.version, unwritten.document
         query = "select version, json from documents where session = ? and collection = ? and id = ?"
-        rows = self._rows(query, session, collection, id)
+        rows = self._rows_written(query, session, collection, id)
         return (rows[0][0], self._document(session, collection, id, rows[0][1])) if rows else (0, None)
 
     def find_all(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
@@ -257,7 +298,7 @@ class SqliteStore:
         try:
             disk = os.statvfs(self.file.parent)
             if (free := disk.f_bavail * disk.f_frsize) < _ROOM:
-                raise StoreUnavailable(f"the disk is full: {free} bytes are free, and {_ROOM} are needed")
+                raise StoreUnavailable(f"the disk is full: {free} bytes are free, but {_ROOM} are needed")
             # Limits on file size or on disk quota show only when something is written.
             self._settle()
             self._connection.execute("update versions set last = last + 1")
@@ -274,15 +315,29 @@ class SqliteStore:
             if status is None or (status.st_dev, status.st_ino) != identity:
                 what = "deleted" if status is None else "replaced"
                 raise StoreUnavailable(
-                    f"the state file {path.name} was {what} while the sandbox runs, and nothing is written into what is"
-                    " gone: start the sandbox again, or put the file back"
+                    f"the state file {path.name} was {what} while the sandbox is running, so nothing can be "
+                    "written: restart the sandbox, or restore the file"
                 )
 
     def close(self) -> None:
         self._settle()
+        if self._checkpoints:
+            self._checkpoints.close()
         self._connection.close()
+        if self._index:
+            self._index.close()
+            self._index = None
 
     def _rows(self, query: str, *values: str) -> Sequence[tuple[Any, ...]]:
+        try:
+            self._write_out()
+        except sqlite3.Error as error:
+            self._settle(error)
+            raise StoreUnavailable(str(error)) from error
+        return self._rows_written(query, *values)
+
+    def _rows_written(self, query: str, *values: str) -> Sequence[tuple[Any, ...]]:
+        """Return the rows without those that the open transaction has kept back."""
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
@@ -298,7 +353,8 @@ class SqliteStore:
         self._begin()
         try:
             yield self._connection.execute
-            self._connection.execute("commit")
+            self._write_out()
+            self._commit()
         except BaseException as error:
             self._roll_back()
             if isinstance(error, sqlite3.Error):
@@ -318,13 +374,20 @@ class SqliteStore:
         self._must_be_there()
         try:
             self._connection.execute("begin immediate")
+            ((self._last,),) = self._connection.execute("select last from versions")
         except sqlite3.Error as error:
             # Errors raised by the Python module have no SQLite code.
             is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
             raise (StoreBusy if is_busy else StoreUnavailable)(str(error)) from error
 
+    def _commit(self) -> None:
+        self._connection.execute("commit")
+        if self._index and self._checkpoints:
+            self._checkpoints.follow(self._index.frames())
+
     def _roll_back(self) -> None:
         self._view.forget()
+        self._unwritten.clear()
         if self._connection.in_transaction:
             self._connection.execute("rollback")
 

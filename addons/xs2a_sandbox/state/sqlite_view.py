@@ -1,4 +1,4 @@
-"""A process's cache of a SQLite file. It reads again only what other processes may have changed."""
+"""A process's cache of a SQLite file. Only documents that other processes may have changed are read again."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _COUNT, _LONGEST = 1024, 100
 """The most cached documents, the most cached lists, and the most documents in a cached list."""
 
-_Place = tuple[str, str, str]
+Place = tuple[str, str, str]
 """Session, collection and id."""
 
 
@@ -23,16 +23,21 @@ class SqliteView:
 
     def __init__(self, store: "SqliteStore") -> None:
         self._store = store
+        self._header: bytes | None = None
         self._written: int | None = None
-        self._documents: dict[_Place, tuple[int, Document | None]] = {}
+        self._documents: dict[Place, tuple[int, Document | None]] = {}
         self._lists: dict[tuple[str, str], tuple[int, dict[str, Document | None]]] = {}
 
     def refresh(self) -> "SqliteView":
         """Empty the cache if others have written. Raises StoreUnavailable."""
-        written = self._store.read_version()
-        if written != self._written:
-            self.forget()
-            self._written = written
+        # Read the header first: then the next call notices a write in between.
+        header = self._store.header()
+        if header is None or header != self._header:
+            written = self._store.read_version()
+            if written != self._written:
+                self.forget()
+                self._written = written
+            self._header = header
         return self
 
     def forget(self) -> None:
@@ -59,9 +64,10 @@ class SqliteView:
         return document
 
     def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
-        if any(self.read(session, *key)[0] != version for key, version in reads.items()):
-            return False
-        return all(self.list(session, name)[0] == version for name, version in lists.items())
+        for key, version in reads.items():
+            if (self._documents.get((session, *key)) or self.read(session, *key))[0] != version:
+                return False
+        return not lists or all(self.list(session, name)[0] == version for name, version in lists.items())
 
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
@@ -78,12 +84,12 @@ class SqliteView:
         return self._store.sessions()
 
     def note_written(self, session: str, versions: Mapping[Key, tuple[int, Document | None]]) -> None:
-        """Cache what this process has written."""
+        """Cache the documents that this process has written."""
         for (collection, id), document in versions.items():
             self._remember((session, collection, id), document)
             self._lists.pop((session, collection), None)
 
-    def _remember(self, place: _Place, document: tuple[int, Document | None]) -> tuple[int, Document | None]:
+    def _remember(self, place: Place, document: tuple[int, Document | None]) -> tuple[int, Document | None]:
         if len(self._documents) >= _COUNT:
             self._documents.pop(next(iter(self._documents)), None)
         self._documents[place] = document

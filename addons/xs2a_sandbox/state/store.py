@@ -3,7 +3,7 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, ItemsView, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Protocol
@@ -19,6 +19,10 @@ Key = tuple[str, str]
 """Collection and id."""
 
 Collections = Mapping[str, Mapping[str, Document]]
+
+SHARED = "*"
+"""The owner of the document that all sessions share. No session can have this name."""
+SHARED_DOCUMENT: Key = ("_session", "shared")
 
 
 def read_document(text: str | bytes) -> Document:
@@ -45,19 +49,19 @@ def read_stored(text: str | bytes, place: str) -> Document | None:
 @lru_cache(1024)
 def warn_of_damage(place: str) -> None:
     """Log the damage, once for each place."""
-    log.warning("%s is damaged, so it is skipped: somebody else has written into the state", place)
+    log.warning("%s is damaged, so it is skipped: another program has written to the state", place)
 
 
 class Documents(Protocol):
     """Documents with versions. Version 0 means that the session has never written the document.
 
-    The document None is a deletion, which hides that of the test data. Every method may raise StoreUnavailable.
+    The document None is a deletion, which hides the one in the test data. Every method may raise StoreUnavailable.
     """
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]: ...
 
     def expect(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
-        """Return the same as `read`, for a document that will be written without looking at it."""
+        """Like `read`, for a document that will be overwritten regardless of its content."""
         ...
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
@@ -75,7 +79,7 @@ class Documents(Protocol):
         ...
 
     def counts(self, session: str | None = None) -> dict[str, int]:
-        """Return the number of documents and deletions by collection, of one session or of all."""
+        """Count the documents and deletions in each collection, for one session or for all."""
         ...
 
     def sessions(self) -> dict[str, dict[str, int]]:
@@ -101,7 +105,7 @@ class Store(Documents, Protocol):
         ...
 
     async def turn(self) -> None:
-        """Wait after a StoreBusy until nobody else writes, and keep it so until the caller awaits again.
+        """Wait after a StoreBusy until no other process writes, and keep the turn until the caller awaits again.
 
         Raises StoreUnavailable if that takes too long.
         """
@@ -128,7 +132,7 @@ class MemoryStore:
         self._recent: dict[int, Document] = {}
         """Documents written or read recently, by version."""
         self._sessions: dict[str, _Session] = {}
-        self._version = 0  # never set back: a version read before a reset cannot occur again after it
+        self._version = 0  # never reset: a version read before a reset cannot occur again after it
 
     def view(self) -> "MemoryStore":
         return self
@@ -137,11 +141,12 @@ class MemoryStore:
         """Nothing has to be awaited."""
 
     async def turn(self) -> None:
-        """Nobody else writes."""
+        """Memory has no other writers."""
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         held = self._sessions.get(session)
-        version, text = held.read(collection, id) if held else _ABSENT
+        documents = held.documents.get(collection) if held else None
+        version, text = documents.get(id, _ABSENT) if documents else _ABSENT
         return version, None if text is None else self._document(version, text)
 
     expect = read
@@ -155,8 +160,9 @@ class MemoryStore:
 
     def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
         held = self._sessions.get(session) or _NOTHING_HELD
+        documents = held.documents
         for (collection, id), version in reads.items():
-            if held.read(collection, id)[0] != version:
+            if documents.get(collection, _NO_DOCUMENTS).get(id, _ABSENT)[0] != version:
                 return False
         return not lists or all(held.lists.get(name, 0) == version for name, version in lists.items())
 
@@ -206,14 +212,15 @@ class MemoryStore:
         return {name: self.counts(name) for name in sorted(self._sessions)}
 
     def check(self) -> None:
-        """Memory cannot be full or deleted in the way of a file."""
+        """Unlike a file, memory cannot be full or deleted."""
 
     def close(self) -> None:
         self._sessions.clear()
 
 
 _RECENT = 256
-_ABSENT: tuple[int, None] = (0, None)
+_ABSENT: tuple[int, bytes | None] = (0, None)
+_NO_DOCUMENTS: dict[str, tuple[int, bytes | None]] = {}
 
 
 class _Session:
@@ -222,10 +229,6 @@ class _Session:
     def __init__(self) -> None:
         self.documents: dict[str, dict[str, tuple[int, bytes | None]]] = {}
         self.lists: dict[str, int] = {}
-
-    def read(self, collection: str, id: str) -> tuple[int, bytes | None]:
-        held = self.documents.get(collection)
-        return held.get(id, _ABSENT) if held else _ABSENT
 
 
 _NOTHING_HELD = _Session()
@@ -249,8 +252,8 @@ class Transaction:
     """
 
     __slots__ = (
-        "_before_commit", "_beside", "_changed", "_find", "_lists", "_overwritten", "_reads", "_store", "_testdata",
-        "_writes", "session",
+        "_before_commit", "_beside", "_changed", "_find", "_lists", "_overwritten", "_reads", "_seen", "_shared",
+        "_store", "_testdata", "_writes", "session",
     )  # fmt: skip
 
     def __init__(
@@ -267,10 +270,13 @@ class Transaction:
         self.session = session
         self._reads: dict[Key, tuple[int, Document | None]] = {}
         self._lists: dict[str, tuple[int, dict[str, Document | None]]] = {}
+        self._shared: tuple[int, Document | None] | None = None
         self._writes: dict[Key, Document | None] = {}
         self._beside: dict[Key, Document | None] = {}
         self._changed: list[Key] = []
         self._overwritten: list[tuple[Key, Document | None]] = []
+        self._seen: dict[Key, Document | None] = {}
+        """The documents as `get` returned them last."""
 
     def testdata(self) -> Collections:
         """Return the test data below the session's documents."""
@@ -280,10 +286,12 @@ class Transaction:
 
     def get(self, collection: str, id: str) -> Document | None:
         key = (collection, id)
-        if self._writes and key in self._writes:
-            return self._writes[key]
+        seen = self._seen.get(key, _UNWRITTEN)
+        if seen is not _UNWRITTEN:
+            return seen
         version, document = self._read(key)
-        return self._restore_whole(key, document) if version else self._original(key)
+        seen = self._seen[key] = self._restore_whole(key, document) if version else self._original(key)
+        return seen
 
     def get_own(self, collection: str, id: str) -> Document | None:
         """Return the session's own version of the document, without the test data."""
@@ -292,8 +300,19 @@ class Transaction:
             return self._writes[key]
         if self._beside and key in self._beside:
             return self._beside[key]
-        version, document = self._read(key)
+        version, document = self._reads.get(key) or self._read(key)
         return self._restore_whole(key, document) if version else None
+
+    def shared(self) -> Document:
+        """Return the document that all sessions share, which this transaction cannot change; empty if there is none."""
+        if self._shared is None:
+            self._shared = self._store.read(SHARED, *SHARED_DOCUMENT)
+        return self._shared[1] or {}
+
+    @property
+    def shared_version(self) -> int | None:
+        """The version of the shared document, or None if it has not been read."""
+        return None if self._shared is None else self._shared[0]
 
     def all(self, collection: str) -> dict[str, Document]:
         documents = {**self.testdata().get(collection, {}), **self._read_own(collection)}
@@ -315,8 +334,10 @@ class Transaction:
         """Write the document together with the next real write; drop it if the request only reads."""
         key = (collection, id)
         self._read(key)
-        kept = self._writes if key in self._writes else self._beside
-        kept[key] = document
+        if key in self._writes:
+            self._writes[key] = self._seen[key] = document
+        else:
+            self._beside[key] = document
 
     def delete(self, collection: str, id: str) -> None:
         self._write((collection, id), None)
@@ -352,7 +373,7 @@ class Transaction:
         return reads, {name: version for name, (version, _) in self._lists.items()}
 
     def trial(self) -> Callable[[], None]:
-        """Begin work that may fail. Call the returned function to undo what has been written since."""
+        """Begin work that may fail. Call the returned function to undo all writes since then."""
         changed = list(self._changed)
         overwritten = self._overwritten = []
 
@@ -363,12 +384,13 @@ class Transaction:
                 else:
                     self._writes[key] = document
             self._changed = changed
+            self._seen = dict(self._writes)
 
         return undo
 
     def discard(self) -> None:
         """Undo all writes."""
-        self._writes, self._beside, self._changed = {}, {}, []
+        self._writes, self._beside, self._changed, self._seen = {}, {}, [], {}
 
     def commit(self) -> bool:
         """Write everything. Returns False, and writes nothing, after a conflict with other writes."""
@@ -412,7 +434,7 @@ class Transaction:
         return {_AS_BEFORE: as_before} | {name: value for name, value in document.items() if name not in as_before}
 
     def _restore_whole(self, key: Key, stored: Document | None) -> Document | None:
-        """Return the complete document, or None if the test data no longer contain the document it was based on."""
+        """Return the complete document, or None if the test data no longer contains its base."""
         if stored is None or _AS_BEFORE not in stored:
             return stored
         original = self._original(key)
@@ -428,10 +450,10 @@ class Transaction:
         return read
 
     def _write(self, key: Key, document: Document | None) -> None:
-        if key not in self._reads:  # so that a blind write cannot overwrite somebody else's
+        if key not in self._reads:  # so that a write without a read cannot overwrite another one
             self._reads[key] = self._store.expect(self.session, *key)
         self._overwritten.append((key, self._writes.get(key, _UNWRITTEN)))
-        self._writes[key] = document
+        self._writes[key] = self._seen[key] = document
         self._changed.append(key)
 
 
@@ -445,10 +467,10 @@ class StateView(Mapping[str, Mapping[str, Document]]):
         return CollectionView(self._transaction, collection)
 
     def __iter__(self) -> Iterator[str]:
-        raise TypeError("collections cannot be listed")
+        raise TypeError("`state` cannot be listed: name a collection, such as state.consents")
 
     def __len__(self) -> int:
-        raise TypeError("collections cannot be counted")
+        raise TypeError("`state` cannot be counted: name a collection, such as state.consents")
 
     def __repr__(self) -> str:
         return "state"
@@ -472,6 +494,9 @@ class CollectionView(Mapping[str, Document]):
 
     def __len__(self) -> int:
         return len(self._transaction.all(self._collection))
+
+    def items(self) -> ItemsView[str, Document]:
+        return self._transaction.all(self._collection).items()  # reads all documents at once
 
     def __repr__(self) -> str:
         return repr(self._transaction.all(self._collection))

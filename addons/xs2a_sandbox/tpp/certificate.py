@@ -36,7 +36,7 @@ _BROKEN = (
 
 
 class CertificateUnreadable(ValueError):
-    """The text describes the mistake, as the end of a sentence that begins with the certificate."""
+    """The text describes the mistake, and completes a sentence about the certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TppCertificate:
     parsed: x509.Certificate = field(repr=False, compare=False)
 
     def is_signed_by(self, issuer: x509.Certificate) -> bool:
-        """Return whether it names the issuer, and has a signature by the issuer's key."""
+        """Return whether `issuer` has issued this certificate: the name and the signature match."""
         try:
             self.parsed.verify_directly_issued_by(issuer)
         except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
@@ -103,7 +103,7 @@ def try_read(der: bytes) -> TppCertificate | None:
 def read(der: bytes) -> TppCertificate:
     """Read a certificate in DER without checking its issuer. Raises CertificateUnreadable."""
     if len(der) > LARGEST:
-        raise CertificateUnreadable(f"has {len(der)} bytes, more than {LARGEST}")
+        raise CertificateUnreadable(f"has {len(der)} bytes; the maximum is {LARGEST}")
     try:
         with warnings.catch_warnings():
             # It warns of serial numbers that later versions reject.
@@ -131,14 +131,14 @@ def read(der: bytes) -> TppCertificate:
                 parsed=parsed,
             )
     except _BROKEN:
-        raise CertificateUnreadable("is no X.509 certificate that can be read") from None
+        raise CertificateUnreadable("is not a readable X.509 certificate") from None
 
 
 def from_pem(text: bytes) -> Sequence[bytes]:
     """Return the certificates of a PEM file in DER, in order. Raises ValueError if there is none."""
     armoured = [der for kind, _, der in pem.unarmor(text, multiple=True) if kind == "CERTIFICATE"]
     if not armoured:
-        raise ValueError("there is no certificate in PEM")
+        raise ValueError("there is no certificate in PEM format")
     return armoured
 
 
@@ -146,7 +146,7 @@ def _statements(parsed: x509.Certificate) -> tuple[QcStatements | None, str | No
     try:
         extension = parsed.extensions.get_extension_for_oid(_STATEMENTS)
     except x509.ExtensionNotFound:
-        return None, "it has no QcStatements, so it is no qualified certificate"
+        return None, "it has no QcStatements, so it is not a qualified certificate"
     content = extension.value
     if not isinstance(content, x509.UnrecognizedExtension):
         return None, "its QcStatements cannot be read"

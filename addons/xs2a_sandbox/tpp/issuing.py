@@ -23,7 +23,7 @@ KeyType = Literal["rsa", "ec"]
 
 TRUST_SERVICE = "XS2A Sandbox Test Trust Service"
 _PLACE = "http://trust-service.example.org"
-"""The address of the issuer in certificates: a host that belongs to nobody (RFC 6761) and is never contacted."""
+"""The address of the issuer in certificates: a reserved host (RFC 6761), which is never contacted."""
 
 _LIFE_OF_CA = timedelta(days=3650)
 _QWAC_POLICIES = ("2.23.140.1.1", "0.4.0.19495.3.1", "0.4.0.194112.1.4")

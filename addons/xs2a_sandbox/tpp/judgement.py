@@ -19,7 +19,7 @@ LONGEST_CHAIN = 10
 """The most certificates that a client may show, including its own."""
 
 _LONGEST = 300
-"""The most characters of a name in a text, because a name may take up the whole certificate."""
+"""The maximum number of characters of a name in a message, because a name may fill the whole certificate."""
 
 _LEAST_EC = 256
 _WEAK = (hashes.SHA1, hashes.MD5)
@@ -46,9 +46,9 @@ def mistake(
     If `roles` are given, one of them is needed.
     """
     if not chain:
-        return BankError("certificate-missing", expected=f"no client certificate was shown: show a {kind}")
+        return BankError("certificate-missing", expected=f"the client certificate is missing: send a {kind}")
     if len(chain) > LONGEST_CHAIN:
-        return _invalid(f"{len(chain)} certificates were shown, more than {LONGEST_CHAIN}")
+        return _invalid(f"{len(chain)} certificates were sent; the maximum is {LONGEST_CHAIN}")
     try:
         own = certificate.read(chain[0])
     except CertificateUnreadable as error:
@@ -78,7 +78,9 @@ def _distrust(chain: tuple[bytes, ...], authorities: tuple[x509.Certificate, ...
         issuer, others = _issuer_of(above, others)
         if issuer is None:
             text = f"the client certificate was issued by {above.issuer[:_LONGEST]}"
-            return f"{text}, with another key than that has" if same else f"{text}, which is not trusted here"
+            return (
+                f"{text}, with a key different from that authority's" if same else f"{text}, which is not trusted here"
+            )
         above = issuer
 
 
@@ -101,14 +103,16 @@ def _content_mistake(own: TppCertificate, kind: Kind) -> str | None:
 
 def _weakness(parsed: x509.Certificate) -> str | None:
     if isinstance(parsed.signature_hash_algorithm, _WEAK):
-        return f"it is signed with {parsed.signature_hash_algorithm.name.upper()}: SHA-256 is the least"
+        return f"it is signed with {parsed.signature_hash_algorithm.name.upper()}; SHA-256 or stronger is required"
     key = parsed.public_key()
     if isinstance(key, rsa.RSAPublicKey):
         weakness = rsa_weakness(key)
         return f"its RSA key {weakness}" if weakness else None
     if isinstance(key, ec.EllipticCurvePublicKey):
-        return f"its key has {key.key_size} bits: {_LEAST_EC} are the least" if key.key_size < _LEAST_EC else None
-    return "its key is neither one of RSA nor one of an elliptic curve"
+        return (
+            f"its key has {key.key_size} bits; at least {_LEAST_EC} are required" if key.key_size < _LEAST_EC else None
+        )
+    return "its key must be an RSA or elliptic curve key"
 
 
 def _usage_mistake(parsed: x509.Certificate, kind: Kind) -> str | None:
@@ -118,19 +122,19 @@ def _usage_mistake(parsed: x509.Certificate, kind: Kind) -> str | None:
         oid.dotted_string for oid, extension in extensions.items() if extension.critical and oid not in _KNOWN_CRITICAL
     ]
     if unknown:
-        return f"its extension {unknown[0]} is critical, and not known"
+        return f"its critical extension {unknown[0]} is unknown"
     if _is_ca(parsed):
-        return "it is that of a CA"
+        return "it is the certificate of a CA"
     usage = extensions.get(ExtensionOID.KEY_USAGE)
     if usage and isinstance(usage.value, x509.KeyUsage):
         signs = usage.value.digital_signature or (kind == "QSEAL" and usage.value.content_commitment)
         if not signs:
-            return "its key must not make digital signatures (key usage)"
+            return "its key usage does not allow digital signatures"
     purposes = extensions.get(ExtensionOID.EXTENDED_KEY_USAGE)
     if kind == "QWAC" and purposes and isinstance(purposes.value, x509.ExtendedKeyUsage):
         clients = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE)
         if not any(purpose in clients for purpose in purposes.value):
-            return "it is not for clients of TLS (extended key usage)"
+            return "its extended key usage does not allow TLS clients"
     return None
 
 
@@ -145,7 +149,7 @@ def _statement_mistake(own: TppCertificate, kind: Kind) -> str | None:
     """Describe the mistake in its statements about the provider."""
     statements = own.statements
     if statements is None or not statements.is_qualified:
-        return "it does not say that it is a qualified one (QcCompliance)"
+        return "it lacks the statement that it is qualified (QcCompliance)"
     if own.kind != kind:
         names = {qc_statements.WEB: "a QWAC", qc_statements.SEAL: "a QSEAL"}
         it_is = (
@@ -154,19 +158,19 @@ def _statement_mistake(own: TppCertificate, kind: Kind) -> str | None:
         )
         return f"it is {it_is}, not a {kind} (QcType)"
     if statements.roles is None:
-        return "it says nothing of payment services (ETSI TS 119 495)"
+        return "it has no statement about payment services (ETSI TS 119 495)"
     if len(own.parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_IDENTIFIER)) > 1:
         return "it has several organisation identifiers"
     identifier = organisation_identifier.parse(own.organisation_identifier)
     if identifier is None:
         text = own.organisation_identifier
         return (
-            f"its organisation identifier {text[:60]!r} is not written as PSDAT-FMA-123456"
+            f"its organisation identifier {text[:60]!r} must have the form PSDAT-FMA-123456"
             if text
             else "it has no organisation identifier"
         )
     if identifier.authority_id != own.authority:
-        return f"its organisation identifier {identifier} is not one of the authority it names, {own.authority[:60]!r}"
+        return f"its organisation identifier {identifier} does not belong to its authority, {own.authority[:60]!r}"
     return None
 
 
@@ -185,5 +189,7 @@ def _check_standing(own: TppCertificate, trust: Trust, now: datetime, roles: Col
         return _invalid(f"{own.organisation_identifier} is registered as {provider.name!r}, not as {own.name[:60]!r}")
     if roles and not set(roles) & set(own.roles):
         allowed, needed = ", ".join(own.roles) or "none", " or ".join(roles)
-        return BankError("role-invalid", expected=f"the client certificate has the roles {allowed}: it needs {needed}")
+        return BankError(
+            "role-invalid", expected=f"the client certificate needs the role {needed}; it has the roles {allowed}"
+        )
     return None

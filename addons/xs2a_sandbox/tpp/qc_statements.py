@@ -1,4 +1,4 @@
-"""Statements of qualified certificates (RFC 3739, ETSI EN 319 412-5), with that on payment services (ETSI TS 119 495).
+"""Statements of qualified certificates (RFC 3739, ETSI EN 319 412-5), with those on payment services (TS 119 495).
 
 asn1crypto reads and writes the ASN.1, because cryptography returns this extension as bytes.
 """
@@ -86,9 +86,9 @@ def read(content: bytes) -> QcStatements:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, _NoRole):
             raise
-        raise ValueError("its QcStatements cannot be read as ETSI TS 119 495 has them") from None
+        raise ValueError("its QcStatements do not have the form of ETSI TS 119 495") from None
     if not roles:
-        raise ValueError("its statement of payment services names no role")
+        raise ValueError("its PSD2 statement names no role")
     return QcStatements(COMPLIANCE in by_id, types, tuple(role for role in roles if role), authority_name, authority)
 
 
@@ -119,12 +119,15 @@ class _NoRole(ValueError):
 
 
 def _role(identifier: str, name: str) -> str:
-    """Return the role, or an empty text if it is unspecified."""
+    """Return the role, or an empty string if it is unspecified."""
     if identifier == _UNSPECIFIED:
         return ""
     role, usual = _BY_IDENTIFIER.get(identifier, ("", ""))
     if not role:
-        raise _NoRole(f"its statement of payment services has the role {identifier}, which does not exist")
+        raise _NoRole(f"its statement about payment services has the role {identifier}, which does not exist")
     if name != usual:
-        raise _NoRole(f"its statement of payment services calls the role {identifier} {name[:40]!r}: it is {usual}")
+        raise _NoRole(
+            f"its statement about payment services has the name {name[:40]!r} for the role {identifier}; the "
+            f"correct name is {usual}"
+        )
     return role

@@ -58,7 +58,7 @@ class TrustService:
             for folder in (self.folder.parent, self.folder):
                 ensure_folder(folder)
         except OSError as error:
-            raise ConfigError(f"cannot keep the test trust service in {self.folder}: {error.strerror}") from None
+            raise ConfigError(f"cannot store the test trust service in {self.folder}: {error.strerror}") from None
         file = self.folder / _CA
         text = ensure_file(file, "key of the test trust service", lambda: _as_pem(issue_ca(now)), _is_key)
         try:
@@ -67,7 +67,9 @@ class TrustService:
         except ValueError:
             key = None
         if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
-            raise ConfigError(f"{file} is not a CA with its key. Remove it: a new one is made when one is issued")
+            raise ConfigError(
+                f"{file} is not a CA with its key. Remove it: a new one is created with the next certificate"
+            )
         return Issued(certificate, key)
 
     def register(self, identifier: str, provider: Provider) -> None:
@@ -86,7 +88,9 @@ class TrustService:
         """Add the certificate to the revocation list. Raises ConfigError."""
         ca = self.ca(now)
         if not certificate.is_signed_by(ca.certificate):
-            raise ConfigError(f"the certificate was issued by another {certificate.issuer}: only that can revoke it")
+            raise ConfigError(
+                f"the certificate was issued by a different {certificate.issuer}; only that CA can revoke it"
+            )
         builder = x509.CertificateRevocationListBuilder(ca.certificate.subject, now, now + _A_WEEK)
         entry = x509.RevokedCertificateBuilder(certificate.parsed.serial_number, now).build()
         for revocation in [*self._revoke(), entry]:
@@ -106,7 +110,7 @@ class TrustService:
         try:
             certificate = x509.load_pem_x509_certificate(text.encode())
         except ValueError:
-            raise ConfigError(f"{self.folder / _CA} is no CA. Remove it: a new one is made") from None
+            raise ConfigError(f"{self.folder / _CA} is not a CA. Remove it: a new one is created") from None
         issuer = certificate.subject.rfc4514_string()
         revoked = frozenset((issuer, revocation.serial_number) for revocation in self._revoke())
         return Trust((certificate,), revoked, self._providers())
@@ -127,7 +131,7 @@ class TrustService:
         except OSError as error:
             raise ConfigError(f"the register {file} cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise ConfigError(f"{file} is no register of providers. Remove it: a new one is made") from None
+            raise ConfigError(f"{file} is not a register of providers. Remove it: a new one is created") from None
 
     def _revoke(self) -> Sequence[x509.RevokedCertificate]:
         file = self.folder / _REVOKED
@@ -138,7 +142,9 @@ class TrustService:
         except OSError as error:
             raise ConfigError(f"the list {file} cannot be read: {error.strerror}") from None
         except ValueError:
-            raise ConfigError(f"{file} is no list of revoked certificates. Remove it: a new one is made") from None
+            raise ConfigError(
+                f"{file} is not a list of revoked certificates. Remove it: a new one is created"
+            ) from None
 
 
 @lru_cache(16)

@@ -11,7 +11,7 @@ _ROCA_REMAINDERS = {prime: {pow(65537, power, prime) for power in range(prime - 
 
 
 def rsa_weakness(key: rsa.RSAPublicKey) -> str | None:
-    """Describe why no bank accepts the key, as the end of a sentence that begins with "the key"."""
+    """Describe why no bank accepts the key, to complete a sentence that starts with "the key"."""
     if key.key_size < SMALLEST_RSA:
         return f"has {key.key_size} bits; {SMALLEST_RSA} or more are needed"
     modulus = key.public_numbers().n

@@ -35,9 +35,10 @@ def check(bank: RealBank) -> None:
 class Upstream:
     """Sends requests to real banks, and to hosts configured for forwarding; nothing else opens a connection.
 
-    Both raise BankError with one of these names: `bank-unreachable`, `bank-late`, `bank-garbled` (each with `bank` and
-    `reason`), `bank-private` (`bank`, `address`), `bank-loop` (`bank`). It never sends a request twice, follows
-    redirects, or skips the check of certificates. It belongs to the loop in which it is first used.
+    `send` and `forward` raise BankError with one of these names: `bank-unreachable`, `bank-late`, `bank-garbled` (each
+    with `bank` and `reason`), `bank-private` (`bank`, `address`), `bank-loop` (`bank`). A request is never sent twice,
+    redirects are not followed, and certificates are always checked. The connections belong to the loop of the first
+    request.
     """
 
     def __init__(self, forward_hosts: Collection[str] = ()) -> None:
@@ -45,7 +46,7 @@ class Upstream:
         self._sessions: dict[RealBank, BankSession] = {}
 
     async def send(self, bank: RealBank, request: Request, target: str) -> Response:
-        """Return the bank's answer. `target` is the exact path and query, at the host of the bank's URL."""
+        """Return the bank's answer. ``target` is the path and query, sent unchanged to the host of the bank's URL."""
         if bank.url is None:
             raise ValueError("a bank without a URL is only simulated")
         return await self._send(bank, bank.url, request, target)
@@ -54,7 +55,7 @@ class Upstream:
         """Return the answer of the host in the request. Raises ValueError if it is not configured for forwarding."""
         authority = request.headers.get("Host") or request.host
         if _host(authority) not in self._forward_hosts:
-            raise ValueError("this host is not one to forward to")
+            raise ValueError("requests to this host are not forwarded")
         return await self._send(_ELSEWHERE, f"{request.scheme}://{authority}", request, request.target)
 
     async def close(self) -> None:
@@ -80,7 +81,7 @@ class Upstream:
 
 
 def _is_at(host: str, url: str) -> bool:
-    """Return whether it is the URL's host and port. A sandbox on the same machine has another port."""
+    """Return whether `host` is the URL's host and port. A sandbox on the same machine has another port."""
     scheme, netloc = urlsplit(url)[:2]
     origin, authority = Origin.of(scheme, netloc.rpartition("@")[2]), split_authority(host)
     return origin is not None and authority is not None and authority in ((origin.host, None), origin[1:])
@@ -117,5 +118,5 @@ def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]
 
 
 def _host(authority: str) -> str:
-    """Return the host of an authority in lower case without its port; empty if it is invalid."""
+    """Return the host of an authority in lower case without its port, or an empty string if it is invalid."""
     return (split_authority(authority) or ("", None))[0]

@@ -199,7 +199,7 @@ class _Answer(ClientResponse):
 
     @property
     def lost(self) -> ClientOSError | None:
-        """The error that broke the connection. aiohttp takes a reset for the end of an answer without a length."""
+        """The error that broke the connection. aiohttp interprets a reset as the end of an answer without a length."""
         error = self._wire.exception() if self._wire is not None else None
         return error if isinstance(error, ClientOSError) else None
 

@@ -46,17 +46,17 @@ def failure(error: Exception, name: str, bank: RealBank) -> BankError:
         case TimeoutError() if error.errno is None:
             kind, reason = "bank-late", f"total timeout: no complete answer within {bank.total_timeout:g} s"
         case ClientPayloadError():
-            kind, reason = "bank-garbled", "its answer ends before its announced length, or is badly chunked"
+            kind, reason = "bank-garbled", "its answer is shorter than announced, or is not chunked correctly"
         case ClientResponseError():
-            kind, reason = "bank-garbled", "what it sent is not HTTP"
+            kind, reason = "bank-garbled", "its response is not HTTP"
         case Strange():
             kind, reason = "bank-garbled", "it sent an answer before it was asked"
         case InvalidURL():
-            reason = "this is no name of a host"
+            reason = "this is not a host name"
         case ClientConnectorDNSError():
-            reason = "its name is not known"
+            reason = "its host name is unknown"
         case ValueError() if not isinstance(error, OSError):
-            reason = "the request holds characters that HTTP does not allow"
+            reason = "the request contains characters that HTTP does not allow"
         case _:
             reason = _why(error, bank)
     return BankError(kind, bank=name, reason=reason)
@@ -84,22 +84,22 @@ def _why(error: BaseException, bank: RealBank) -> str:
 def _distrust(error: ssl.SSLCertVerificationError, bank: RealBank) -> str:
     text = f"its certificate is not trusted: {error.verify_message.rstrip('.')}"
     if error.verify_code in _UNTRUSTED:
-        return f"{text}; name the CA that issued it: `ca`"
+        return f"{text}; set `ca` to the CA that issued it"
     if error.verify_code in _LAX and bank.tls_strict:
-        return f"{text}; `tls_strict: false` accepts that"
+        return f"{text}; `tls_strict: false` accepts it"
     return text
 
 
 def _handshake(reason: str, bank: RealBank) -> str:
     """Describe an OpenSSL reason such as `TLSV13_ALERT_CERTIFICATE_REQUIRED`."""
     if reason.endswith("CERTIFICATE_REQUIRED"):
-        return "it asks for a client certificate: `client_cert`"
+        return "it requires a client certificate; set `client_cert`"
     if "ALERT" in reason and ("CERTIFICATE" in reason or reason.endswith(("UNKNOWN_CA", "ACCESS_DENIED"))):
         return f"it does not accept the client certificate: {_words(reason)}"
     if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"):
         return "it does not speak TLS on this port"
     if reason.endswith("HANDSHAKE_FAILURE") and bank.client_cert is None:
-        return "TLS failed: handshake failure; it may want a client certificate: `client_cert`"
+        return "TLS failed: handshake failure; if it requires a client certificate, set `client_cert`"
     return f"TLS failed: {_words(reason)}"
 
 

@@ -12,7 +12,7 @@ from xs2a_sandbox.http.origin import Origin
 
 HEADERS = frozenset({"location", "content-location"})
 _CONTAINER = re.compile("_?(?:links|left)", re.IGNORECASE)
-"""The names of members with links; one interface misspells it."""
+"""The names of members with links, including the misspelt name in one interface."""
 _ENDPOINT = re.compile(r"\w+_endpoint|jwks_uri")
 """Members in the metadata of an OAuth server (RFC 8414)."""
 _URL = re.compile(r"(https?)://([^/?#\\]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)

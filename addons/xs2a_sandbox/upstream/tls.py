@@ -57,7 +57,7 @@ def leave_out(environ: MutableMapping[str, str]) -> None:
 
 
 def _find_usual() -> tuple[Path | None, Path | None]:
-    """Return file and folder of the system's CAs as compiled into OpenSSL, or else certifi's."""
+    """Return file and folder of the system's CAs as compiled into OpenSSL, otherwise those of certifi."""
     built = ssl.get_default_verify_paths()
     file, folder = Path(built.openssl_cafile), Path(built.openssl_capath)
     is_there, has_some = file.is_file(), folder.is_dir() and any(os.scandir(folder))
@@ -71,7 +71,7 @@ def _check_loadable(file: Path, setting: str) -> Path:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except ssl.SSLError:
-        raise ConfigError(f"{file} holds no certificate in PEM. Name one that does: `{setting}`") from None
+        raise ConfigError(f"{file} contains no certificate in PEM format. Set `{setting}` to another file") from None
     except OSError as error:
         raise _unreadable(file, setting, error) from None
     return file
@@ -96,13 +96,16 @@ def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
         made.load_cert_chain(certificate, key, password)
     except ssl.SSLError as error:
         if needs_password and bank.client_key_password is None:
-            text = f"the key in {key} is encrypted. Name its password: `client_key_password`"
+            text = f"the key in {key} is encrypted. Set `client_key_password` to its password"
         elif needs_password:
             text = f"the key in {key} cannot be decrypted with this `client_key_password`"
         elif error.reason == "KEY_VALUES_MISMATCH":
-            text = f"the key in {key} is not that of the certificate {certificate}. Name the one that is: `client_key`"
+            text = (
+                f"the key in {key} does not belong to the certificate {certificate}. Set `client_key` to the key "
+                "of the certificate"
+            )
         else:
-            text = f"{key} holds no private key in PEM. Name a file that does: `client_key`"
+            text = f"{key} contains no private key in PEM format. Set `client_key` to another file"
         raise ConfigError(text) from None
     except OSError as error:
         raise _unreadable(key, "client_key", error) from None
@@ -122,11 +125,12 @@ def _show_pkcs12(made: ssl.SSLContext, archive: Path, password: str | None) -> N
     try:
         loaded = pkcs12.load_pkcs12(archive.read_bytes(), password.encode() if password else None)
     except ValueError:
-        with_it = "with this `client_key_password`" if password else "without its password: `client_key_password`"
-        text = f"{archive} holds no certificate in PEM, and cannot be opened as PKCS#12 {with_it}"
+        with_it = "with this `client_key_password`" if password else "without a password; set `client_key_password`"
+        text = f"{archive} contains no certificate in PEM, and cannot be opened as PKCS#12 {with_it}"
         raise ConfigError(text) from None
     if loaded.cert is None or loaded.key is None:
-        raise ConfigError(f"{archive} holds no certificate with its key. Name a file that does: `client_cert`")
+        text = f"{archive} must contain a certificate and its private key. Set `client_cert` to another file"
+        raise ConfigError(text)
     # OpenSSL's contexts only read files: the key is written with a random password, and only for this moment.
     once = token_hex(32)
     with TemporaryDirectory() as folder:
@@ -139,4 +143,4 @@ def _show_pkcs12(made: ssl.SSLContext, archive: Path, password: str | None) -> N
 
 
 def _unreadable(file: Path, setting: str, error: OSError) -> ConfigError:
-    return ConfigError(f"{file} cannot be read: {error.strerror}. Name another file: `{setting}`")
+    return ConfigError(f"{file} cannot be read: {error.strerror}. Set `{setting}` to another file")

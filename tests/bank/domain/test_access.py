@@ -1,4 +1,4 @@
-"""What a consent lets be seen: permissions on accounts, and the accounts that come of them."""
+"""Access given by a consent: permissions on accounts, and the accounts that follow from them."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def consent(*grants: dict[str, Any], accounts: tuple[str, ...] = (), **more: Any
     return {"accounts": list(accounts), "grants": list(grants), **more}
 
 
-def test_a_reference_means_an_account_by_any_of_its_numbers() -> None:
+def test_a_reference_matches_an_account_by_any_of_its_numbers() -> None:
     account = {"iban": ONE, **ACCOUNTS[ONE]}
 
     assert refers({"iban": ONE}, account)
@@ -33,7 +33,7 @@ def test_a_reference_means_an_account_by_any_of_its_numbers() -> None:
     assert not refers({"iban": OTHER}, account)
 
 
-def test_what_is_permitted_on_an_account() -> None:
+def test_permissions_apply_to_their_accounts_and_cards() -> None:
     given = consent(grant("list details"), grant("balances", ONE, CARD), grant("entries", OTHER))
     names = "list details balances entries owner".split()
 
@@ -43,7 +43,7 @@ def test_what_is_permitted_on_an_account() -> None:
     assert all(may({"accounts": [ONE]}, name, {"id": ONE}) for name in names)
 
 
-def test_what_it_is_for_before_there_are_accounts() -> None:
+def test_kinds_of_access_are_known_before_any_account_is_chosen() -> None:
     assert gives(consent(grant("balances owner")), "owner")
     assert not gives(consent(grant("balances", ONE)), "entries")
     assert gives({"accounts": []}, "entries")
@@ -59,11 +59,11 @@ def test_what_it_is_for_before_there_are_accounts() -> None:
         (["anna"], {"account_types": ["SVGS"]}, [OTHER]),
     ],
 )
-def test_the_accounts_of_who_signs(signers: list[str | None], more: dict[str, Any], ids: list[str]) -> None:
+def test_accounts_of_all_signatories(signers: list[str | None], more: dict[str, Any], ids: list[str]) -> None:
     assert of_signers(consent(grant("list"), **more), ACCOUNTS, signers) == ids
 
 
-def test_a_consent_is_settled_for_some_accounts() -> None:
+def test_customers_limit_a_consent_to_some_accounts() -> None:
     everything = consent(grant("list"))
     offered = consent(grant("list details"), customer_chooses=True)
     named = consent(grant("balances", ONE, OTHER, CARD), grant("entries", OTHER), accounts=(ONE, OTHER))
@@ -76,13 +76,13 @@ def test_a_consent_is_settled_for_some_accounts() -> None:
     assert limit({"accounts": [ONE, OTHER]}, [OTHER], {}) == {"accounts": [OTHER]}
 
 
-def test_what_was_sent_comes_back_with_the_accounts_that_are_covered() -> None:
+def test_the_access_in_the_answer_contains_only_covered_accounts() -> None:
     sent = {"balances": [{"msisdn": "+43 1"}, {"iban": OTHER}], "more": {"owner": []}, "note": "x"}
     given = consent(
         grant("balances", ONE, OTHER, at=["balances"]), grant("owner", at=["more", "owner"]), accounts=(ONE,), sent=sent
     )
 
-    told = as_sent(given, REFERENCES, lambda reference: reference.get("iban") != OTHER)
+    answered = as_sent(given, REFERENCES, lambda reference: reference.get("iban") != OTHER)
 
-    assert told == {"balances": [{"msisdn": "+43 1"}], "more": {"owner": REFERENCES}, "note": "x"}
+    assert answered == {"balances": [{"msisdn": "+43 1"}], "more": {"owner": REFERENCES}, "note": "x"}
     assert as_sent({"accounts": [ONE]}, REFERENCES, lambda _: True) is None

@@ -14,7 +14,7 @@ ACCOUNTS: dict[str, dict[str, Any]] = {
 
 
 class _Call:
-    """Only its state is asked."""
+    """Only its state is used."""
 
     def __init__(self) -> None:
         self.state = self
@@ -30,7 +30,7 @@ CALL: Any = _Call()
 
 
 @pytest.mark.parametrize(("id", "iban"), [(IBAN, IBAN), ("7", OTHER), ("card", None), ("gone", None)])
-def test_an_id_may_be_the_iban(id: str, iban: str | None) -> None:
+def test_an_account_id_can_be_the_iban(id: str, iban: str | None) -> None:
     assert iban_of(CALL, id) == iban
     assert with_id(id, ACCOUNTS.get(id, {}))["id"] == id
 
@@ -51,5 +51,5 @@ def test_an_account_is_found_by_its_numbers(name: str, number: str, id: str | No
 
 
 @pytest.mark.parametrize(("id", "number"), [(IBAN, IBAN), ("7", OTHER), ("card", "4***1"), ("bare", "bare")])
-def test_customers_know_an_account_by_a_number(id: str, number: str) -> None:
+def test_customers_see_a_number_of_an_account(id: str, number: str) -> None:
     assert number_of(with_id(id, ACCOUNTS[id])) == number

@@ -1,4 +1,4 @@
-"""Payments over time, as the accounts show them."""
+"""Payments over time and their effect on accounts."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -20,7 +20,7 @@ def stage() -> Stage:
 
 
 class Books:
-    """What accounts show that payments have done to them since this was made."""
+    """The changes that payments have made to accounts since this object was created."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -50,7 +50,7 @@ class Books:
         return [entry for entry in now if entry["transactionId"] not in known]
 
     def moved(self, iban: str = HERE, kind: str = "booked") -> list[tuple[str, str]]:
-        """Day and amount, the newest first."""
+        """Return dates and amounts, newest first."""
         return [(e["bookingDate"], e["transactionAmount"]["amount"]) for e in self.records(iban, kind)]
 
     def change(self, iban: str = HERE) -> dict[str, Decimal]:
@@ -70,7 +70,7 @@ def books(stage: Stage) -> Books:
 # -- single payments
 
 
-def test_a_payment_for_today(stage: Stage, books: Books) -> None:
+def test_payment_for_today(stage: Stage, books: Books) -> None:
     thing = stage.payment(amount="12.50", creditorName="Berta Bauer", remittanceInformationUnstructured="Danke")
     stage.sign(thing)
 
@@ -89,7 +89,7 @@ def test_a_payment_for_today(stage: Stage, books: Books) -> None:
     assert schema.complaint(answer.json()) is None
 
 
-def test_a_payment_for_a_later_day(stage: Stage, books: Books) -> None:
+def test_payment_for_a_later_date(stage: Stage, books: Books) -> None:
     day = stage.day(5)
     thing = stage.payment(amount="12.50", requestedExecutionDate=day)
     stage.sign(thing)
@@ -108,7 +108,7 @@ def test_a_payment_for_a_later_day(stage: Stage, books: Books) -> None:
         assert books.change() == both("-12.50")
 
 
-def test_the_newest_come_first(stage: Stage, books: Books) -> None:
+def test_entries_are_sorted_newest_first(stage: Stage, books: Books) -> None:
     for amount in ("1.00", "2.00"):
         stage.sign(stage.payment(amount=amount))
         stage.move(days=1)
@@ -118,7 +118,7 @@ def test_the_newest_come_first(stage: Stage, books: Books) -> None:
     assert listed == sorted(listed, reverse=True)
 
 
-def test_they_are_found_by_their_day(stage: Stage, books: Books) -> None:
+def test_entries_are_filtered_by_date(stage: Stage, books: Books) -> None:
     stage.sign(stage.payment(amount="1.00"))
     day = stage.today.isoformat()
     stage.move(days=3)
@@ -141,14 +141,14 @@ def test_an_own_creditor_account_is_credited(stage: Stage, books: Books) -> None
     assert (books.change(HERE), books.change(THERE)) == (both("-12.50"), both("12.50"))
 
 
-def test_an_own_creditor_is_pending_before(stage: Stage, books: Books) -> None:
+def test_a_creditor_at_the_same_bank_has_a_pending_entry_until_execution(stage: Stage, books: Books) -> None:
     stage.sign(stage.payment(amount="12.50", creditorAccount={"iban": THERE}, requestedExecutionDate=stage.day(2)))
     assert (books.moved(THERE, "pending"), books.change(THERE)) == ([(stage.day(2), "12.50")], both("0"))
     stage.move(days=2)
     assert books.change(THERE) == both("12.50")
 
 
-def test_to_oneself_it_comes_and_goes(stage: Stage, books: Books) -> None:
+def test_a_payment_to_the_same_account_is_debited_and_credited(stage: Stage, books: Books) -> None:
     stage.sign(stage.payment(amount="12.50", creditorAccount={"iban": HERE}))
     assert sorted(amount for _, amount in books.moved()) == ["-12.50", "12.50"]
     assert books.change() == both("0")
@@ -175,7 +175,7 @@ def test_a_third_currency(stage: Stage, books: Books) -> None:
     assert books.change(FRANCS) == both(f"-{francs}")
 
 
-def test_a_bulk(stage: Stage, books: Books) -> None:
+def test_bulk_payment(stage: Stage, books: Books) -> None:
     thing = stage.payment(
         bodies.BULK, amount="4.00", creditorIban=[facts.foreign_iban(), THERE], creditorName=["Berta", "Anna"]
     )
@@ -191,7 +191,7 @@ def test_a_bulk(stage: Stage, books: Books) -> None:
     assert (books.change(), books.change(THERE)) == (both("-5.25"), both("1.25"))
 
 
-def test_a_bulk_of_several_currencies_and_for_later(stage: Stage, books: Books) -> None:
+def test_bulk_payment_with_several_currencies_and_a_later_date(stage: Stage, books: Books) -> None:
     day = stage.day(2)
     thing = stage.payment(bodies.BULK, amount="4.00", amountCurrency=["EUR", "CHF"], requestedExecutionDate=day)
     stage.sign(thing)
@@ -201,7 +201,7 @@ def test_a_bulk_of_several_currencies_and_for_later(stage: Stage, books: Books) 
     assert (stage.status(thing), books.change(), len(books.moved())) == ("ACSP", both(f"-{total}"), 2)
 
 
-# -- what is left
+# -- available balance
 
 
 def test_the_funds_check_sees_earlier_payments(stage: Stage) -> None:
@@ -216,7 +216,7 @@ def test_the_funds_check_sees_earlier_payments(stage: Stage) -> None:
     assert stage.status(stage.payment(debtor=debtor, amount="5.01")) == "RJCT"
 
 
-def test_it_sees_what_is_pending_and_what_has_come_in(stage: Stage) -> None:
+def test_the_funds_check_counts_pending_debits_and_booked_credits(stage: Stage) -> None:
     debtor = OWN[NONE][0]
     available = facts.available(debtor)
     stage.sign(stage.payment(debtor=debtor, amount=str(available), requestedExecutionDate=stage.day(9)))
@@ -225,7 +225,7 @@ def test_it_sees_what_is_pending_and_what_has_come_in(stage: Stage) -> None:
     assert stage.status(stage.payment(debtor=debtor, amount="7.00")) == "RCVD"
 
 
-def test_a_confirmation_of_funds_sees_them_too(stage: Stage) -> None:
+def test_a_confirmation_of_funds_counts_earlier_payments_too(stage: Stage) -> None:
     debtor = OWN[NONE][0]
 
     def enough(amount: str) -> Any:
@@ -237,7 +237,7 @@ def test_a_confirmation_of_funds_sees_them_too(stage: Stage) -> None:
     assert (enough("20.00"), enough("1.00")) == (False, True)
 
 
-def test_a_cancelled_order_stops(stage: Stage, books: Books) -> None:
+def test_a_cancelled_standing_order_stops(stage: Stage, books: Books) -> None:
     for product, changes in (
         (bodies.SEPA, {"requestedExecutionDate": stage.day(5)}),
         (bodies.PERIODIC, {"startDate": stage.day(5)}),
@@ -253,7 +253,7 @@ def test_a_cancelled_order_stops(stage: Stage, books: Books) -> None:
     assert (books.moved(), books.change()) == ([], both("0"))
 
 
-def test_a_cancellation_that_fails_stops_nothing(stage: Stage, books: Books) -> None:
+def test_a_failed_cancellation_stops_nothing(stage: Stage, books: Books) -> None:
     thing = stage.payment(amount="12.50", requestedExecutionDate=stage.day(5))
     stage.sign(thing)
     stage.client.delete(thing.path)
@@ -262,7 +262,7 @@ def test_a_cancellation_that_fails_stops_nothing(stage: Stage, books: Books) -> 
     assert (stage.status(thing), len(books.moved())) == ("ACSP", 1)
 
 
-def test_static_data_keep_all_as_it_was() -> None:
+def test_static_data_do_not_change() -> None:
     stage = a_stage(static_data=True)
     books = Books(stage)
     later = stage.payment(amount="12.50", requestedExecutionDate=stage.day(2))
@@ -326,7 +326,7 @@ def test_a_periodic_payment_is_listed_as_a_standing_order_while_it_executes(stag
     assert orders() == []
 
 
-def test_the_preconfigured_order_takes_its_turn_without_touching_the_books(stage: Stage, books: Books) -> None:
+def test_the_preconfigured_order_executes_without_entries(stage: Stage, books: Books) -> None:
     ((id, payment),) = facts.payments("ACTC")
     stage.move(days=60)
     thing = Thing("payment", f"/v1/{payment['service']}/{payment['product']}/{id}")
@@ -334,7 +334,7 @@ def test_the_preconfigured_order_takes_its_turn_without_touching_the_books(stage
     assert (books.moved(), books.moved(kind="pending")) == ([], [])
 
 
-def test_a_joint_account_waits_for_both(stage: Stage, books: Books) -> None:
+def test_a_payment_from_a_joint_account_waits_for_both_signatures(stage: Stage, books: Books) -> None:
     thing = stage.payment(debtor=JOINT, amount="9.00")
     stage.sign(thing, stage.signatories(thing)[0])
     assert books.change(JOINT) == both("0")

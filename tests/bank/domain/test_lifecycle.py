@@ -1,4 +1,4 @@
-"""The tables of states: what the contract does not walk of them, and what differs from the Berlin Group's machines."""
+"""The state machines: transitions that the contract tests do not cover, and deviations from the Berlin Group."""
 
 import re
 from collections.abc import Callable
@@ -43,14 +43,14 @@ def arrows(machine: Machine) -> list[Any]:
 
 
 Way = Callable[[Stage, str], tuple[str, str]]
-"""How an event is brought about in a state; what the sandbox says before and after."""
+"""How to trigger an event in a state, and what the sandbox reports before and after."""
 
 
 # -- authorisations
 
 
 def authorisation(stage: Stage, state: str) -> tuple[Thing, str]:
-    """A consent and the path of its authorisation by redirect, in that state."""
+    """Create a consent whose redirect authorisation is in this state. Return it with the path of the authorisation."""
     psu = SEVERAL if state == "psuAuthenticated" else ONE
     thing = stage.consent(*OWN[psu])
     own = stage.begin(thing, psu if state == "psuIdentified" else None, REDIRECT)
@@ -139,7 +139,7 @@ SCA_WAYS: dict[str, Way] = {
 
 
 @pytest.mark.parametrize(("event", "state", "to"), arrows(SCA))
-def test_an_authorisation_moves(event: str, state: str, to: str, tmp_path: Path) -> None:
+def test_transitions_of_authorisations(event: str, state: str, to: str, tmp_path: Path) -> None:
     confirmed = event in ("succeed, to be confirmed", "confirm") or state == "unconfirmed"
     stage = starting(tmp_path, confirmation=True) if confirmed else a_stage()
 
@@ -147,11 +147,11 @@ def test_an_authorisation_moves(event: str, state: str, to: str, tmp_path: Path)
     assert SCA_WAYS[event](stage, before) == (before, after)
 
 
-# -- consents; the contract walks the other arrows of consents, and those of payments and baskets
+# -- consents; tests/contract covers their other transitions, and those of payments and baskets
 
 
 def unsigned(stage: Stage, status: str, **changes: Any) -> Thing:
-    """A consent of that status; signed by one of two where that takes two."""
+    """Return a consent with this status. If the status needs two signatories, one has signed."""
     thing = stage.consent(*([JOINT] if status == "partiallyAuthorised" else OWN[ONE]), **changes)
     if status == "partiallyAuthorised":
         stage.sign(thing, SIGNATORIES[0])
@@ -168,7 +168,7 @@ def test_a_consent_signed_by_one_of_two_expires() -> None:
 
 
 @pytest.mark.parametrize("status", ["received", "partiallyAuthorised"])
-def test_a_deleted_consent_that_is_kept_is_terminated_before_it_is_signed(status: str, tmp_path: Path) -> None:
+def test_a_deleted_unsigned_consent_that_is_kept_is_terminated(status: str, tmp_path: Path) -> None:
     stage = a_stage(layers=with_options(tmp_path, {"delete-consent": {"keeps": True}}))
     consent = unsigned(stage, status)
     assert stage.client.delete(consent.path).status == 204
@@ -180,7 +180,7 @@ def test_a_deleted_consent_that_is_kept_is_terminated_before_it_is_signed(status
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
-def test_nothing_leads_out_of_a_final_state_but_removal(machine: Machine) -> None:
+def test_final_states_can_only_be_removed(machine: Machine) -> None:
     assert {to for state, to in machine.arrows if state in machine.final} <= {REMOVED}
     assert {to for _, to in machine.arrows} >= machine.final
 
@@ -191,8 +191,14 @@ def test_every_state_can_have_a_word() -> None:
     }
 
 
+@pytest.mark.parametrize("machine", [*MACHINES, LOGIN], ids=lambda m: m.name)
+def test_every_state_has_a_description(machine: Machine) -> None:
+    assert machine.meanings.keys() == {*machine.states}
+    assert all(machine.meanings.values())
+
+
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
-def test_an_event_leads_to_one_state(machine: Machine) -> None:
+def test_an_event_has_one_target_state(machine: Machine) -> None:
     seen = [(t.event, state) for t in machine.transitions for state in t.states]
     assert len(seen) == len(set(seen))
     for t in machine.transitions:
@@ -210,7 +216,7 @@ def words(text: Any, known: list[str]) -> list[str]:
 
 
 def berlin_group(machine: Machine) -> tuple[set[str], set[tuple[str, str]]]:
-    """Its states, and its arrows as pairs."""
+    """The states of a machine of the Berlin Group, and its transitions as pairs."""
     names = {
         "authorisation": "scaStatus",
         "consent": "consentStatus",
@@ -239,7 +245,7 @@ def berlin_group(machine: Machine) -> tuple[set[str], set[tuple[str, str]]]:
 
 @needs_shared("spec/berlin-group/states.yaml")
 @pytest.mark.parametrize("machine", [machine for machine in MACHINES if machine is not MANDATE], ids=lambda m: m.name)
-def test_all_that_differs_from_the_berlin_group_is_a_listed_deviation(machine: Machine) -> None:
+def test_every_difference_from_the_berlin_group_is_a_listed_deviation(machine: Machine) -> None:
     def ours(word: str) -> str:
         return default_states().state(machine.name, word)
 

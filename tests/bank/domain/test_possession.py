@@ -1,4 +1,4 @@
-"""What a client shows that it has: a certificate's thumbprint, and a key by a proof that is good once."""
+"""Proof of possession: the thumbprint of a certificate, or a DPoP proof that is valid once."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def call(store: MemoryStore, *proofs: str, certificates: tuple[bytes, ...] | Non
     return Call(request, split_target("/v1/accounts"), Session("default", "http://bank.example"), Clock(), state)
 
 
-def test_another_key_may_have_an_id_that_was_used(store: MemoryStore) -> None:
+def test_another_key_may_use_the_same_proof_id(store: MemoryStore) -> None:
     one, other = Prover(), Prover()
     first = call(store, one.proof("GET", URL, claims={"jti": "the same id for both"}))
     possession.key_of(first)
@@ -37,7 +37,7 @@ def test_another_key_may_have_an_id_that_was_used(store: MemoryStore) -> None:
     assert possession.key_of(again) == other.thumbprint
 
 
-def test_a_proof_for_a_token_is_not_for_another(store: MemoryStore) -> None:
+def test_a_proof_is_valid_only_for_its_token(store: MemoryStore) -> None:
     client = Prover()
     assert possession.key_of(call(store, client.proof("GET", URL, "mine")), "mine") == client.thumbprint
     for proof in (client.proof("GET", URL, "mine"), client.proof("GET", URL)):
@@ -46,13 +46,13 @@ def test_a_proof_for_a_token_is_not_for_another(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize(("method", "url"), [("POST", URL), ("GET", "http://bank.example/v1/consents")])
-def test_a_proof_for_another_request_is_none(store: MemoryStore, method: str, url: str) -> None:
+def test_a_proof_for_another_request_is_rejected(store: MemoryStore, method: str, url: str) -> None:
     with pytest.raises(Unproven):
         possession.key_of(call(store, Prover().proof(method, url)))
 
 
-def test_no_proof_and_two_are_told(store: MemoryStore) -> None:
+def test_exactly_one_proof_is_required(store: MemoryStore) -> None:
     client = Prover()
     for proofs in ((), (client.proof("GET", URL), client.proof("GET", URL))):
-        with pytest.raises(Unproven, match="it must have one proof"):
+        with pytest.raises(Unproven, match="it must contain one proof"):
             possession.key_of(call(store, *proofs))

@@ -1,4 +1,4 @@
-"""On which days payments execute."""
+"""The days on which payments are executed."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -78,7 +78,7 @@ def test_the_days_of_a_periodic_payment(payment: Mapping[str, Any], expected: st
     assert first_day(payment) == (date.fromisoformat(found[0]) if found else None)
 
 
-def test_a_daily_one_goes_on_for_ever() -> None:
+def test_a_daily_order_without_an_end_never_ends() -> None:
     *_, last = islice(days(order("2026-11-21", "Daily")), 5000)
     assert last == date(2026, 11, 21) + timedelta(days=4999)
 
@@ -101,5 +101,5 @@ def single(**members: Any) -> dict[str, Any]:
         (order("", "Monthly"), None),
     ],
 )
-def test_the_day_of_another_payment(payment: Mapping[str, Any], expected: str | None) -> None:
+def test_the_day_of_a_single_payment(payment: Mapping[str, Any], expected: str | None) -> None:
     assert [day.isoformat() for day in days(payment)] == ([expected] if expected else [])

@@ -1,4 +1,4 @@
-"""Who must sign, and what becomes of what was signed."""
+"""Signatories, and the effect of signatures on resources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -51,7 +51,7 @@ def stage() -> Stage:
         (bodies.PERIODIC, {"startDate": 1}, "ACTC"),
     ],
 )
-def test_a_payment_executes_at_once_or_waits_for_its_day(
+def test_a_payment_is_executed_at_once_or_on_its_date(
     stage: Stage, product: str, changes: dict[str, Any], status: str
 ) -> None:
     thing = stage.payment(product, **facts.dated(changes))
@@ -59,7 +59,7 @@ def test_a_payment_executes_at_once_or_waits_for_its_day(
     assert stage.status(thing) == status
 
 
-def test_the_day_of_the_last_action_is_that_of_the_signature(stage: Stage) -> None:
+def test_the_last_action_date_is_the_date_of_the_signature(stage: Stage) -> None:
     thing = stage.make("consent")
     stage.move(days=3)
     stage.sign(thing)
@@ -71,7 +71,7 @@ def test_the_day_of_the_last_action_is_that_of_the_signature(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_one_of_them_signs_twice(stage: Stage, family: str) -> None:
+def test_one_signatory_cannot_sign_twice(stage: Stage, family: str) -> None:
     thing = stage.make(family, joint=True)
     stage.sign(thing, FIRST)
     stage.sign(thing, FIRST)
@@ -79,7 +79,7 @@ def test_one_of_them_signs_twice(stage: Stage, family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_second_refuses(stage: Stage, family: str) -> None:
+def test_the_second_signatory_rejects(stage: Stage, family: str) -> None:
     thing = stage.make(family, joint=True)
     stage.sign(thing, FIRST)
     stage.decide(stage.begin(thing, SECOND), "decline")
@@ -87,7 +87,7 @@ def test_the_second_refuses(stage: Stage, family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_both_at_the_same_time(stage: Stage, family: str) -> None:
+def test_both_signatories_sign_at_the_same_time(stage: Stage, family: str) -> None:
     thing = stage.make(family, joint=True)
     own = {psu: stage.awaiting_otp(thing, psu) for psu in SIGNATORIES}
     for psu in SIGNATORIES:
@@ -95,7 +95,7 @@ def test_both_at_the_same_time(stage: Stage, family: str) -> None:
     assert stage.status(thing) == DONE[family]
 
 
-def test_each_in_another_way(stage: Stage) -> None:
+def test_signatories_can_use_different_approaches(stage: Stage) -> None:
     thing = stage.make("payment", joint=True)
     stage.sign(thing, FIRST)
     stage.begin(thing, SECOND, DECOUPLED)
@@ -103,15 +103,15 @@ def test_each_in_another_way(stage: Stage) -> None:
     assert stage.status(thing) == "ACSP"
 
 
-def test_partly_authorised_gives_no_access(stage: Stage) -> None:
+def test_a_partially_authorised_consent_gives_no_access(stage: Stage) -> None:
     thing = stage.make("consent", joint=True)
     stage.sign(thing, FIRST)
     answer = stage.client.get("/v1/accounts", consent=thing.id)
     assert (answer.status, answer.error["code"]) == (401, "CONSENT_INVALID")
 
 
-def test_a_consent_for_a_joint_account_and_one_of_ones_own(stage: Stage) -> None:
-    """Whoever must sign is said by the joint account alone."""
+def test_a_consent_for_a_joint_account_and_another_one_needs_both_holders(stage: Stage) -> None:
+    """Only the joint account determines the signatories."""
     thing = stage.consent(JOINT, OWN[FIRST][0])
     stage.sign(thing, FIRST)
     assert stage.status(thing) == "partiallyAuthorised"
@@ -134,7 +134,7 @@ def recurring(stage: Stage, psu: str = ONE, **changes: Any) -> Thing:
         ({"recurringIndicator": False}, {"recurringIndicator": False}),
     ],
 )
-def test_only_recurring_ones_end_and_are_ended(
+def test_one_off_consents_end_no_others_and_are_not_ended(
     stage: Stage, first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> None:
     consents = recurring(stage, **first), recurring(stage, **second)
@@ -143,7 +143,7 @@ def test_only_recurring_ones_end_and_are_ended(
     assert [stage.status(one) for one in consents] == ["valid", "valid"]
 
 
-def test_another_customers_consent_stays(stage: Stage) -> None:
+def test_the_consent_of_another_customer_is_not_ended(stage: Stage) -> None:
     consents = recurring(stage), recurring(stage, SEVERAL), recurring(stage, APP_ONLY), recurring(stage, NONE)
     for one in consents:
         stage.sign(one)
@@ -151,18 +151,18 @@ def test_another_customers_consent_stays(stage: Stage) -> None:
 
 
 SOON = 3600
-"""Seconds until the customer's app has surely answered."""
+"""Seconds after which the customer's app has answered."""
 
 
 def pushed(stage: Stage) -> Thing:
-    """A recurring consent that the customer's app will approve in a moment."""
+    """Return a recurring consent that the customer's app will approve soon."""
     thing = recurring(stage)
     stage.begin(thing, ONE, DECOUPLED)
     return thing
 
 
 @pytest.mark.parametrize("basket", [False, True])
-def test_an_answer_that_nobody_has_read_ends_the_older_one_all_the_same(stage: Stage, basket: bool) -> None:
+def test_a_decision_ends_the_older_consent_even_before_it_is_read(stage: Stage, basket: bool) -> None:
     older, newer = recurring(stage), recurring(stage)
     stage.sign(older)
     stage.begin(stage.basket(newer) if basket else newer, ONE, DECOUPLED)
@@ -175,7 +175,7 @@ def test_an_answer_that_nobody_has_read_ends_the_older_one_all_the_same(stage: S
 
 
 @pytest.mark.parametrize("read_first", [0, 1, 2])
-def test_the_newest_answer_counts_whichever_is_read_first(stage: Stage, read_first: int) -> None:
+def test_the_latest_decision_counts_regardless_of_the_order_of_reads(stage: Stage, read_first: int) -> None:
     consents = []
     for _ in range(3):
         consents.append(pushed(stage))
@@ -187,7 +187,7 @@ def test_the_newest_answer_counts_whichever_is_read_first(stage: Stage, read_fir
     assert [stage.status(one) for one in consents] == ["expired", "expired", "valid"]
 
 
-def test_an_answer_that_nobody_has_read_is_older_than_a_signature_of_now(stage: Stage) -> None:
+def test_an_unread_decision_is_older_than_a_signature_made_now(stage: Stage) -> None:
     unread, signed = pushed(stage), recurring(stage)
     stage.move(seconds=SOON)
     stage.sign(signed)
@@ -195,7 +195,7 @@ def test_an_answer_that_nobody_has_read_is_older_than_a_signature_of_now(stage: 
     assert [stage.status(one) for one in (unread, signed)] == ["expired", "valid"]
 
 
-def test_an_answer_that_is_not_due_or_was_overtaken_ends_nothing(stage: Stage) -> None:
+def test_a_decision_that_was_declined_before_ends_nothing(stage: Stage) -> None:
     older, newer = recurring(stage), recurring(stage)
     stage.sign(older)
     own = stage.begin(newer, ONE, DECOUPLED)
@@ -206,7 +206,7 @@ def test_an_answer_that_is_not_due_or_was_overtaken_ends_nothing(stage: Stage) -
     assert [stage.status(one) for one in (older, newer)] == ["valid", "rejected"]
 
 
-def test_one_for_all_accounts_ends_nothing(stage: Stage) -> None:
+def test_a_consent_for_all_accounts_ends_no_other(stage: Stage) -> None:
     older = recurring(stage)
     stage.sign(older)
     stage.consent()
@@ -216,19 +216,19 @@ def test_one_for_all_accounts_ends_nothing(stage: Stage) -> None:
 # -- preconfigured consents
 
 
-def test_one_that_runs_out_changes_nothing(stage: Stage) -> None:
+def test_a_preconfigured_consent_stays_valid_if_its_authorisation_expires(stage: Stage) -> None:
     thing = stage.consent(facts.covered())
     own = stage.begin(thing, ONE, EMBEDDED)
     stage.move(days=1)
     assert (stage.sca(own), stage.status(thing)) == ("failed", "valid")
 
 
-def test_an_expired_preconfigured_one_cannot_be_authorised(stage: Stage) -> None:
+def test_an_expired_preconfigured_consent_cannot_be_authorised(stage: Stage) -> None:
     ((id, _),) = facts.consents("expired")
     answer = stage.start(Thing("consent", f"/v1/consents/{id}"), NONE)
     assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
 
 
-def test_one_for_all_accounts_needs_no_authorisation(stage: Stage) -> None:
+def test_a_consent_for_all_accounts_needs_no_authorisation(stage: Stage) -> None:
     answer = stage.start(stage.consent())
     assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")

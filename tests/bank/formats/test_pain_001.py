@@ -1,4 +1,4 @@
-"""pain.001 as a payment is kept, and what is wrong with one."""
+"""Payments in pain.001: the stored payment, and errors."""
 
 import uuid
 from pathlib import Path
@@ -44,7 +44,7 @@ def xml(
 
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
-    """It shows what is kept of a payment."""
+    """Its record shows the stored payment."""
     body = "{{ state.payments[path.id] }}"
     rule = f"{{id: kept, match: {{method: GET, path: '/_kept/{{id}}'}}, respond: {{body: '{body}'}}}}"
     (tmp_path / "kept.yaml").write_text(f"cassette: 1\nrules: [{rule}]\n")
@@ -62,7 +62,7 @@ def kept(client: Client, answer: Answer) -> Any:
 
 
 @pytest.mark.parametrize("version", ["03", "09"])
-def test_both_versions_say_the_same(client: Client, version: str) -> None:
+def test_both_versions_are_stored_in_the_same_way(client: Client, version: str) -> None:
     payment = kept(client, initiate(client, xml("12.50", version=version)))
     assert payment["debtor"] == {"account": "3d9a81b3-a47d-4130-8765-a9c0ff861b02", "iban": DEBTOR, "currency": "EUR"}
     assert payment["execute_on"] == "2999-01-31"
@@ -83,7 +83,7 @@ def test_both_versions_say_the_same(client: Client, version: str) -> None:
     ]
 
 
-def test_a_bulk(client: Client) -> None:
+def test_bulk_payment_in_xml(client: Client) -> None:
     body = xml("1.00", "2.50", booking="<BtchBookg>true</BtchBookg>", control="<CtrlSum>3.5</CtrlSum>")
     payment = kept(client, initiate(client, body, "bulk-payments"))
     assert (payment["kind"], payment["batch"]) == ("bulk", True)
@@ -102,7 +102,7 @@ def multipart(xml: str, order: str, kind: str = "Content-Type: application/xml\r
 
 
 @pytest.mark.parametrize("kind", ["Content-Type: application/xml\r\n", ""])
-def test_a_standing_order(client: Client, kind: str) -> None:
+def test_standing_order_in_xml(client: Client, kind: str) -> None:
     order = '{"startDate": "2998-01-05", "endDate": "2999-01-05", "frequency": "Monthly", "dayOfExecution": "5"}'
     payment = kept(client, initiate(client, *_swapped(multipart(xml("7.00"), order, kind))))
     dates = {"start": "2998-01-05", "end": "2999-01-05"}
@@ -137,21 +137,21 @@ WRONG = {
         "IBAN must be an IBAN",
     ),
     "no name": (xml("1.00", name=""), f"{M}/PmtInf/CdtTrfTxInf/Cdtr/Nm", "Nm is missing"),
-    "several": (xml("1.00", "2.00"), f"{M}/PmtInf/CdtTrfTxInf/1", "several payments are a bulk"),
+    "several": (xml("1.00", "2.00"), f"{M}/PmtInf/CdtTrfTxInf/1", "use a bulk payment for several payments"),
     "broken": ("<Document><", None, "the body must be XML"),
     "entities": ("<!DOCTYPE a [<!ENTITY b 'c'>]><Document/>", None, "without a document type"),
 }
 
 
 @pytest.mark.parametrize(("body", "path", "text"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_with_its_place(client: Client, body: str, path: str | None, text: str) -> None:
+def test_errors_name_the_element(client: Client, body: str, path: str | None, text: str) -> None:
     answer = initiate(client, body)
     (message,) = answer.json()["tppMessages"]
     assert (answer.status, message["code"], message.get("path")) == (400, "FORMAT_ERROR", path)
     assert text in message["text"]
 
 
-def test_two_debtors_are_two_orders(client: Client) -> None:
+def test_orders_with_two_debtors_are_rejected(client: Client) -> None:
     first, second = (
         xml("1.00", number=2),
         xml("1.00", debtor="<DbtrAcct><Id><IBAN>DE25999888770000200010</IBAN></Id></DbtrAcct>"),
@@ -172,13 +172,13 @@ def test_two_debtors_are_two_orders(client: Client) -> None:
         (xml("1.00"), '{"startDate": "2999-01-01", "frequency": "Often"}', "/json_standingorderType/frequency"),
     ],
 )
-def test_what_is_wrong_with_a_standing_order(client: Client, xml_sct: str, order: str, path: str) -> None:
+def test_errors_in_a_standing_order(client: Client, xml_sct: str, order: str, path: str) -> None:
     answer = initiate(client, *_swapped(multipart(xml_sct, order, "")))
     (message,) = answer.json()["tppMessages"]
     assert (answer.status, message["code"], message["path"]) == (400, "FORMAT_ERROR", path)
 
 
-def test_a_part_that_is_no_xml_is_said_to_be_none(client: Client) -> None:
+def test_a_part_that_is_not_the_expected_xml_is_reported(client: Client) -> None:
     part = '--x\r\nContent-Disposition: form-data; name="xml_sct"\r\n\r\n<a>\r\n--x--'
     answer = initiate(client, part, "periodic-payments", "multipart/form-data; boundary=x")
 

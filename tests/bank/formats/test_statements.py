@@ -1,4 +1,4 @@
-"""Statements of an account as camt and MT940, of entries that have little to say, and of other alphabets."""
+"""Account statements in camt and MT940, with minimal entries and with other alphabets."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -30,12 +30,12 @@ def statement(kind: str, *booked: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(("kind", "said"), [("camt", '<Amt Ccy="EUR">5.00</Amt>'), ("mt940", ":62F:D260304EUR5,00")])
-def test_an_account_without_entries_has_its_balance(kind: str, said: str) -> None:
+def test_an_account_without_entries_has_a_balance(kind: str, said: str) -> None:
     assert kind in FORMATS
     assert said in statement(kind)
 
 
-def test_what_is_owed_is_a_debit() -> None:
+def test_an_overdraft_is_a_debit() -> None:
     lines = statement("mt940", entry("-7.00"), entry("12.50")).split("\r\n")
 
     assert lines[3] == ":60F:D260301EUR10,50"
@@ -43,14 +43,14 @@ def test_what_is_owed_is_a_debit() -> None:
     assert lines[-3] == ":62F:D260304EUR5,00"
 
 
-def test_the_characters_of_swift_alone_are_in_an_mt940() -> None:
+def test_an_mt940_contains_only_swift_characters() -> None:
     text = statement("mt940", entry("-1.00", creditor_name="Bäckerei Größer & Söhne", end_to_end_id="Ä#1"))
 
     assert "NTRFAe 1//" in text
     assert "/NAME/Baeckerei Groesser   Soehne" in text
 
 
-def test_a_camt_has_no_empty_elements_and_escapes_what_must_be() -> None:
+def test_a_camt_has_no_empty_elements_and_is_escaped() -> None:
     text = statement("camt", entry("-1.00", creditor_name="Söhne & <Töchter>", creditor_account={"iban": IBAN}))
     root = ElementTree.fromstring(text)
 

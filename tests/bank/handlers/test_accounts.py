@@ -18,7 +18,7 @@ def client() -> Client:
 @pytest.mark.parametrize(
     "path", ["", "/{id}", "/{id}/balances", "/{id}/transactions?bookingStatus=both", "/{id}/transactions/{entry}"]
 )
-def test_a_consent_is_used_up_where_frequency_is_checked(path: str) -> None:
+def test_a_consent_is_used_up_if_the_frequency_is_checked(path: str) -> None:
     client, iban, consent = (
         Client(an_engine(real=RealBank(checks=("frequency",)))),
         facts.covered(),
@@ -34,7 +34,7 @@ def test_a_consent_is_used_up_where_frequency_is_checked(path: str) -> None:
 
 
 @pytest.mark.parametrize("consent", [facts.consent(), facts.consent().upper()])
-def test_one_account(client: Client, consent: str) -> None:
+def test_one_account_is_returned(client: Client, consent: str) -> None:
     answer = client.get(f"/v1/accounts/{facts.covered()}/", consent=consent)
 
     assert (answer.status, answer.json()["resourceId"]) == (200, facts.covered())
@@ -57,7 +57,7 @@ LIST_ONLY = {
 
 
 @pytest.mark.parametrize("operation", LIST_ONLY)
-def test_a_consent_for_the_list_is_for_nothing_else_where_rights_are_looked_at(operation: str, tmp_path: Path) -> None:
+def test_a_consent_for_the_list_gives_no_other_access_if_rights_are_checked(operation: str, tmp_path: Path) -> None:
     theirs = {"whose": "customer", "status": {"named": "awaiting", "all": "awaiting"}}
     layers = with_options(
         tmp_path,
@@ -74,7 +74,7 @@ def test_a_consent_for_the_list_is_for_nothing_else_where_rights_are_looked_at(o
     assert stage.client.get("/v1/accounts", consent=consent.id).status == 200
 
 
-def test_a_format_that_is_not_offered(tmp_path: Path) -> None:
+def test_an_unsupported_format_is_refused(tmp_path: Path) -> None:
     layers = with_options(tmp_path, {"account-transactions": {"formats": {"text/plain": "mt940"}}})
     client = Client(an_engine(layers=layers))
     path = f"/v1/accounts/{ANNAS}/transactions?bookingStatus=booked"

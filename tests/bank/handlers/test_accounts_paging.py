@@ -1,4 +1,4 @@
-"""Transactions in pages, and one transaction alone."""
+"""Transactions in pages, and single transactions."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ CASE = f"""
 
 @pytest.fixture
 def client() -> Client:
-    """As documented: everything at once."""
+    """Without paging, as documented."""
     return Client(an_engine())
 
 
@@ -49,10 +49,10 @@ def transactions(client: Client, query: str) -> Any:
 
 
 def followed(client: Client, href: str) -> list[Any]:
-    """The lists of this address, and of all that its `next` leads to."""
+    """Return the lists of all pages, starting with this path and following `next`."""
     pages = []
     while True:
-        assert len(pages) < 100, "there is no end of it"
+        assert len(pages) < 100, "the pages never end"
         answer = client.get(href, consent=facts.consent())
         assert answer.status == 200, answer.body
         pages.append(answer.json()["transactions"])
@@ -63,7 +63,7 @@ def followed(client: Client, href: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("status", ["both", "booked"])
-def test_pages_hold_every_entry_once(paging: Client, status: str) -> None:
+def test_pages_contain_every_entry_once(paging: Client, status: str) -> None:
     pages = followed(paging, f"/v1/accounts/{IBAN}/transactions?bookingStatus={status}")
 
     assert [entry["transactionId"] for page in pages for entry in page["booked"]] == BOOKED
@@ -71,7 +71,7 @@ def test_pages_hold_every_entry_once(paging: Client, status: str) -> None:
     assert 0 < len(pages[-1]["booked"]) <= SIZE
 
 
-def test_the_links_stand_where_the_framework_has_them(paging: Client) -> None:
+def test_links_are_where_the_framework_puts_them(paging: Client) -> None:
     account = {"href": f"/v1/accounts/{IBAN}"}
     path = f"/v1/accounts/{IBAN}/transactions"
     booked = ask(paging, "bookingStatus=booked")
@@ -90,7 +90,7 @@ def test_the_links_stand_where_the_framework_has_them(paging: Client) -> None:
         assert bundled_engine().schemas[schema].complaint(answer.json()) is None
 
 
-def test_the_next_page_is_of_the_same_period(paging: Client) -> None:
+def test_the_next_page_has_the_same_period(paging: Client) -> None:
     since, until = facts.today(-120), facts.today(-3)
     first = f"/v1/accounts/{IBAN}/transactions?bookingStatus=booked&dateFrom={since}&dateTo={until}&other=1"
     pages = followed(paging, first)
@@ -114,28 +114,28 @@ def test_few_entries_need_no_second_page(paging: Client, client: Client) -> None
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "1.5", "two", "", "01", "1" * 10, "٢", "2 "])
-def test_a_page_is_a_number(paging: Client, page: str) -> None:
+def test_a_page_must_be_a_number(paging: Client, page: str) -> None:
     answer = ask(paging, f"bookingStatus=booked&page={page}")
     assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
     assert re.search(r"\bpage\b", answer.error["text"])
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "fifty", "1.5"])
-def test_a_size_that_is_none_is_the_cassettes_mistake(tmp_path: Path, size: str) -> None:
+def test_an_invalid_page_size_is_an_error_in_the_cassette(tmp_path: Path, size: str) -> None:
     with pytest.raises(Unreadable, match=rf"case\.yaml:\d+:\d+: error wrong-\w+: must .*\n +page_size: {size}\n +\^"):
         an_engine(layers=cassette(tmp_path, CASE.replace(f"page_size: {SIZE}", f"page_size: {size}")))
 
 
 @pytest.mark.parametrize("query", ["", "&page=2", "&page=two"])
 @pytest.mark.parametrize("status", ["both", "booked"])
-def test_without_the_setting_all_come_at_once(client: Client, status: str, query: str) -> None:
+def test_without_the_setting_all_entries_are_returned_at_once(client: Client, status: str, query: str) -> None:
     lists = transactions(client, f"bookingStatus={status}{query}")
     assert len(lists["booked"]) == len(BOOKED)
     assert lists["_links"] == {"account": {"href": None if status == "both" else f"/v1/accounts/{IBAN}"}}
 
 
 @needs_openapi
-def test_a_page_has_the_shape_of_the_framework(paging: Client) -> None:
+def test_a_page_matches_the_schema_of_the_framework(paging: Client) -> None:
     answer = ask(paging, "bookingStatus=booked")
     validate("/v1/accounts/{account-id}/transactions", "GET", 200, answer.json())
 
@@ -151,7 +151,7 @@ ELSEWHERE = next(facts.booked(iban)[0]["transactionId"] for iban in facts.tied()
 
 
 @pytest.mark.parametrize("id", ["none", BOOKED[0].lower(), IBAN, ELSEWHERE])
-def test_an_entry_that_the_account_does_not_have(client: Client, id: str) -> None:
+def test_an_unknown_entry(client: Client, id: str) -> None:
     answer = entry(client, id)
 
     assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
@@ -165,19 +165,19 @@ def test_an_entry_of_an_account_that_is_not_covered(client: Client) -> None:
     assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
 
 
-def test_an_entry_with_a_consent_that_nobody_gave(client: Client) -> None:
+def test_an_entry_with_an_unknown_consent(client: Client) -> None:
     answer = entry(client, BOOKED[0], facts.consent("unknown"))
     assert (answer.status, answer.error["code"]) == (403, "CONSENT_UNKNOWN")
 
 
 class Unread(list[Any]):
-    """Entries of which nobody looks at all."""
+    """A list that raises an error if somebody iterates over all entries."""
 
     def __iter__(self) -> Any:
-        raise AssertionError("a page is to cost a page")
+        raise AssertionError("a page must read only its own entries")
 
 
-def test_a_page_looks_at_no_other_entries() -> None:
+def test_a_page_reads_no_other_entries() -> None:
     taken, options = {"lists": "booked"}, {"lists": {"booked": ["booked"]}}
     call: Any = SimpleNamespace(
         take=taken.get, options=options, judges=lambda check: False, is_sent=lambda input: False

@@ -1,4 +1,4 @@
-"""Effects that do what handlers do: authorisations begun and decided, states moved, and mistakes at their place."""
+"""Effects that do what handlers do: start and finish authorisations, and change states. Errors name their place."""
 
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def status(client: Client) -> str:
     return str(client.get("/v1/consents/c1/status").json()["consentStatus"])
 
 
-def test_an_authorisation_begins_and_succeeds(client: Client) -> None:
+def test_an_authorisation_starts_and_succeeds(client: Client) -> None:
     begun = consent(client)
     assert (begun["status"], begun["approach"], begun["page"]) == ("begun", "redirect", "consents?consent_id=c1")
     place = f"/v1/consents/c1/authorisations/{begun['id']}"
@@ -90,19 +90,19 @@ def test_an_authorisation_fails(client: Client) -> None:
     assert (again.status, again.error["code"]) == (409, "STATUS_INVALID")
 
 
-def test_nothing_comes_of_what_is_not_done(client: Client) -> None:
+def test_a_condition_that_is_false_skips_the_action(client: Client) -> None:
     assert consent(client, authorised=True) is None
     assert client.get("/v1/consents/c1/authorisations").json() == {"authorisationIds": []}
 
 
-def test_one_that_begins_with_its_resource_heeds_the_wish_to_begin_it_apart(client: Client) -> None:
+def test_an_implicit_authorisation_follows_the_preference_for_an_explicit_start(client: Client) -> None:
     body = {"id": "c1", "iban": facts.covered(), "implicit": True}
     made = client.post("/v1/our/consents", json=body, headers={"TPP-Explicit-Authorisation-Preferred": "true"})
     assert made.json() is None
     assert consent(client, implicit=True)["status"] == "begun"
 
 
-def test_states_move_by_their_tables(client: Client) -> None:
+def test_states_follow_their_tables(client: Client) -> None:
     consent(client)
     moved = client.post("/v1/our/moved/consent/c1", json={"event": "authorised by all"})
     assert moved.json() == [CONSENT.after("awaiting", "authorised by all"), None]
@@ -111,7 +111,7 @@ def test_states_move_by_their_tables(client: Client) -> None:
     assert (refused.status, refused.error["code"], status(client)) == (409, "STATUS_INVALID", "valid")
 
 
-def test_a_payment_moves(client: Client) -> None:
+def test_the_state_of_a_payment_changes(client: Client) -> None:
     payments = bundled_engine().parts.testdata.at(REAL.today())["payments"]
     id, state = next((id, p["status"]) for id, p in payments.items() if p["status"] == "ACTC")
     moved = client.post(f"/v1/our/moved/payment/{id}", json={"event": "cancellation authorised"})
@@ -119,7 +119,7 @@ def test_a_payment_moves(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["succeed/nobody", "moved/consent/nobody", "moved/payment/nobody"])
-def test_what_is_not_there_is_told(client: Client, path: str) -> None:
+def test_unknown_resources_are_reported(client: Client, path: str) -> None:
     answer = client.post(f"/v1/our/{path}", json={"event": "refused"})
     assert (answer.status, answer.error["code"]) in [(404, "RESOURCE_UNKNOWN"), (403, "CONSENT_UNKNOWN")]
 
@@ -127,8 +127,8 @@ def test_what_is_not_there_is_told(client: Client, path: str) -> None:
 @pytest.mark.parametrize(
     ("effect", "expected"),
     [
-        ("{do: begin-authorization}", "unknown-action: there is no action 'begin-authorization'; did you mean begin-"),
-        ("{do: consents.create}", "unknown-action: there is no action 'consents.create'"),
+        ("{do: begin-authorization}", "unknown-action: unknown action 'begin-authorization'; did you mean begin-"),
+        ("{do: consents.create}", "unknown-action: unknown action 'consents.create'"),
         ("{do: move-payment, with: {id: a}}", "missing-key: the action move-payment needs the key event in `with`"),
         ("{do: move-payment, with: {id: a, event: cancle}}", "did you mean cancel?"),
         ("{do: fail-authorisation, with: {idd: a}}", "unknown-key: unknown key idd; did you mean id?"),
@@ -136,10 +136,10 @@ def test_what_is_not_there_is_told(client: Client, path: str) -> None:
         ("{do: begin-authorisation, with: {id: a, family: basket, page: x}}", "unknown-key: unknown key page"),
         ("{do: fail-authorisation, with: {id: '{{ x }}'}}", "unknown name 'x'"),
         ("{do: fail-authorisation, set: \"state.a['b']\", to: {}}", "only one of"),
-        ("{set: \"state.a['b']\", to: {}, as: c}", "as needs the key do beside it"),
+        ("{set: \"state.a['b']\", to: {}, as: c}", "as also needs the key do"),
     ],
 )
-def test_a_mistake(tmp_path: Path, effect: str, expected: str) -> None:
+def test_mistakes_in_actions_are_reported(tmp_path: Path, effect: str, expected: str) -> None:
     text = f"""
         rules:
           - id: a
@@ -153,7 +153,7 @@ def test_a_mistake(tmp_path: Path, effect: str, expected: str) -> None:
     assert any(expected in f"{p.code}: {p.text}" for p in problems), [str(p) for p in problems]
 
 
-def test_an_action_is_no_handler(tmp_path: Path) -> None:
+def test_an_action_is_not_a_handler(tmp_path: Path) -> None:
     text = "rules:\n  - {id: a, match: {path: /a}, handler: move-payment, respond: {body: a}}\n"
     _, problems = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, NAMED)
     assert [p.code for p in problems] == ["unknown-handler"]

@@ -1,4 +1,4 @@
-"""How an authorisation begins: implicitly or explicitly, and by which approach."""
+"""The start of an authorisation: implicit or explicit, and its approach."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,11 +44,11 @@ def listed(stage: Stage, starts: str) -> list[str]:
 
 
 @pytest.mark.parametrize("family", ["consent", "payment"])
-def test_several_signatories_always_begin_apart(stage: Stage, family: str) -> None:
+def test_several_signatories_always_need_explicit_starts(stage: Stage, family: str) -> None:
     assert listed(stage, stage.make(family, joint=True, headers=TOGETHER).starts) == []
 
 
-def test_what_is_valid_or_rejected_from_the_start_begins_none(stage: Stage) -> None:
+def test_resources_that_are_valid_or_rejected_at_once_start_no_authorisation(stage: Stage) -> None:
     assert listed(stage, stage.consent(headers=TOGETHER).starts) == []
     poor = stage.payment(debtor=facts.low(), amount="9999.00", headers=TOGETHER)
     assert listed(stage, poor.starts) == []
@@ -59,7 +59,7 @@ def test_what_is_valid_or_rejected_from_the_start_begins_none(stage: Stage) -> N
     ("headers", "status"),
     [({}, "received"), ({"PSU-ID": ONE}, "psuIdentified"), ({"PSU-ID": ONE, **DECOUPLED}, "started")],
 )
-def test_an_implicit_one_follows_the_headers_of_the_initiation(
+def test_an_implicit_authorisation_follows_the_headers_of_the_initiation(
     stage: Stage, family: str, headers: Mapping[str, str], status: str
 ) -> None:
     thing = stage.make(family, headers=headers)
@@ -67,7 +67,7 @@ def test_an_implicit_one_follows_the_headers_of_the_initiation(
     assert stage.sca(f"{thing.starts}/{id}") == status
 
 
-def test_an_implicit_one_can_be_used_embedded(stage: Stage) -> None:
+def test_an_implicit_authorisation_can_be_embedded(stage: Stage) -> None:
     thing = stage.make("payment", headers={**EMBEDDED, "PSU-ID": ONE})
     (id,) = listed(stage, thing.starts)
     own = f"{thing.starts}/{id}"
@@ -78,7 +78,7 @@ def test_an_implicit_one_can_be_used_embedded(stage: Stage) -> None:
     assert (answer.json()["scaStatus"], stage.status(thing)) == ("finalised", "ACSP")
 
 
-def test_an_implicit_decoupled_one_is_decided_after_a_while(stage: Stage) -> None:
+def test_an_implicit_decoupled_authorisation_is_decided_after_a_delay(stage: Stage) -> None:
     thing = stage.make("payment", headers={**DECOUPLED, "PSU-ID": ONE})
     stage.move(seconds=29)
     assert stage.status(thing) == "RCVD"
@@ -86,7 +86,7 @@ def test_an_implicit_decoupled_one_is_decided_after_a_while(stage: Stage) -> Non
     assert stage.status(thing) == "ACSP"
 
 
-def test_the_options_of_the_start_are_those_of_the_implicit_one(tmp_path: Path) -> None:
+def test_options_of_the_explicit_start_apply_to_the_implicit_one(tmp_path: Path) -> None:
     stage = starting(tmp_path, expires_after=60, sca="decoupled", decides_after=None)
     thing = stage.make("payment", headers={"PSU-ID": ONE})
     (id,) = listed(stage, thing.starts)
@@ -97,7 +97,7 @@ def test_the_options_of_the_start_are_those_of_the_implicit_one(tmp_path: Path) 
     assert (stage.sca(own), stage.status(thing)) == ("failed", "RJCT")
 
 
-def test_the_customer_of_an_initiation_has_to_be_a_holder(stage: Stage) -> None:
+def test_the_customer_in_an_initiation_must_hold_the_account(stage: Stage) -> None:
     body = bodies.payment(bodies.SEPA, debtor=OWN[ONE][0])
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body, headers={"PSU-ID": OTHER})
     assert (answer.status, answer.error["code"]) == (401, "PSU_CREDENTIALS_INVALID")
@@ -119,7 +119,7 @@ WISHES: list[tuple[dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize(("wishes", "_"), WISHES)
-def test_a_customer_who_only_has_the_app(stage: Stage, wishes: dict[str, str], _: str) -> None:
+def test_a_customer_with_only_the_app(stage: Stage, wishes: dict[str, str], _: str) -> None:
     answer = stage.start(stage.make("payment", APP_ONLY), APP_ONLY, wishes)
     assert (answer.headers["aspsp-sca-approach"], answer.json()["scaStatus"]) == ("DECOUPLED", "started")
     assert answer.json()["psuMessage"]
@@ -134,14 +134,14 @@ def test_a_customer_who_only_has_the_app(stage: Stage, wishes: dict[str, str], _
         (["redirect", "embedded"], EMBEDDED, "EMBEDDED"),
     ],
 )
-def test_a_customer_who_cannot_do_what_the_app_wants(
+def test_the_approach_changes_if_the_customer_cannot_use_the_requested_one(
     stage: Stage, can: list[str], wishes: dict[str, str], approach: str
 ) -> None:
     stage.change("psus", ONE, approaches=can)
     assert stage.start(stage.make("payment"), ONE, wishes).headers["aspsp-sca-approach"] == approach
 
 
-def test_a_customer_who_says_who_they_are_later(stage: Stage) -> None:
+def test_a_customer_who_is_identified_later(stage: Stage) -> None:
     own = stage.begin(stage.make("payment", APP_ONLY), None, EMBEDDED)
 
     answer = stage.put(own, APP_ONLY)
@@ -150,19 +150,19 @@ def test_a_customer_who_says_who_they_are_later(stage: Stage) -> None:
     assert "updatePsuAuthentication" not in answer.json()["_links"]
 
 
-def test_a_password_of_a_customer_who_only_has_the_app(stage: Stage) -> None:
+def test_a_password_of_a_customer_with_only_the_app(stage: Stage) -> None:
     own = stage.begin(stage.make("payment", APP_ONLY), None, EMBEDDED)
     answer = stage.log_in(own, APP_ONLY)
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "SERVICE_INVALID", "/psuData")
 
 
-def test_what_the_dialect_chooses(tmp_path: Path) -> None:
+def test_the_dialect_determines_the_approach(tmp_path: Path) -> None:
     stage = starting(tmp_path, sca="embedded")
     assert stage.start(stage.make("payment")).headers["aspsp-sca-approach"] == "EMBEDDED"
     assert stage.start(stage.make("payment"), None, REDIRECT).headers["aspsp-sca-approach"] == "REDIRECT"
 
 
-# -- who may
+# -- who may sign
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -180,7 +180,7 @@ def test_only_a_holder_may_sign(stage: Stage, family: str, psu: str) -> None:
     assert stage.sca(own) == "received"
 
 
-def test_a_holder_who_is_no_signatory_may_not_sign(stage: Stage) -> None:
+def test_a_holder_who_is_not_a_signatory_may_not_sign(stage: Stage) -> None:
     stage.change("accounts", OWN[ONE][0], signatories=[OTHER, SEVERAL])
     thing = stage.payment()
     assert stage.start(thing, ONE).status == 401
@@ -195,10 +195,10 @@ def test_every_signatory_may_sign(stage: Stage, family: str) -> None:
     assert stage.start(thing, ONE).status == 401
 
 
-# -- decoupled, by the clock
+# -- decoupled authorisations and the clock
 
 
-def test_it_is_decided_from_when_the_customer_is_known(stage: Stage) -> None:
+def test_the_delay_starts_when_the_customer_is_known(stage: Stage) -> None:
     own = stage.begin(stage.make("payment"), None, DECOUPLED)
     stage.move(hours=1)
     assert stage.sca(own) == "received"
@@ -208,7 +208,7 @@ def test_it_is_decided_from_when_the_customer_is_known(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("after", "seconds"), [(5, 5), (0, 0), (3600, 3600)])
-def test_after_how_long_is_said_with_the_start(tmp_path: Path, after: int, seconds: int) -> None:
+def test_the_delay_is_an_option(tmp_path: Path, after: int, seconds: int) -> None:
     stage = starting(tmp_path, decides_after=after)
     own = stage.begin(stage.make("payment"), ONE, DECOUPLED)
     if seconds:
@@ -218,7 +218,7 @@ def test_after_how_long_is_said_with_the_start(tmp_path: Path, after: int, secon
     assert stage.sca(own) == "finalised"
 
 
-def test_it_may_be_decided_by_the_control_interface_alone(tmp_path: Path) -> None:
+def test_without_a_delay_only_the_control_interface_decides(tmp_path: Path) -> None:
     stage = starting(tmp_path, decides_after=None)
     own = stage.begin(stage.make("payment"), ONE, DECOUPLED)
     stage.move(hours=23)
@@ -228,7 +228,7 @@ def test_it_may_be_decided_by_the_control_interface_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("decision", "expected"), [("approve", "ACSP"), ("decline", "RJCT")])
-def test_the_control_interface_can_be_faster(stage: Stage, decision: str, expected: str) -> None:
+def test_the_control_interface_can_decide_earlier(stage: Stage, decision: str, expected: str) -> None:
     thing = stage.make("payment")
     own = stage.begin(thing, ONE, DECOUPLED)
     stage.decide(own, decision)
@@ -236,7 +236,7 @@ def test_the_control_interface_can_be_faster(stage: Stage, decision: str, expect
     assert stage.status(thing) == expected
 
 
-def test_the_day_of_the_decision_counts_and_not_that_of_the_look(stage: Stage) -> None:
+def test_the_day_of_the_decision_counts_even_if_it_is_read_later(stage: Stage) -> None:
     thing = stage.payment(requestedExecutionDate=stage.day(2))
     today = stage.today.isoformat()
     stage.begin(thing, ONE, DECOUPLED)
@@ -249,20 +249,20 @@ def test_the_day_of_the_decision_counts_and_not_that_of_the_look(stage: Stage) -
 # -- expiry
 
 
-def test_what_never_began_does_not_run_out(stage: Stage) -> None:
+def test_without_an_authorisation_nothing_expires(stage: Stage) -> None:
     thing = stage.make("consent")
     stage.move(days=30)
     assert stage.status(thing) == "received"
 
 
-def test_an_update_after_it_has_run_out(stage: Stage) -> None:
+def test_an_update_after_expiry(stage: Stage) -> None:
     own = stage.awaiting_otp(stage.make("payment"))
     stage.move(days=1)
     answer = stage.put(own, scaAuthenticationData=facts.testdata()["psus"][ONE]["otp"])
     assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
 
 
-def test_one_of_two_that_runs_out_after_the_other_has_signed(stage: Stage) -> None:
+def test_one_of_two_authorisations_expires_after_the_other_signature(stage: Stage) -> None:
     thing = stage.make("payment", joint=True)
     stage.sign(thing, SIGNATORIES[0])
     stage.begin(thing, SIGNATORIES[1], EMBEDDED)
@@ -270,7 +270,7 @@ def test_one_of_two_that_runs_out_after_the_other_has_signed(stage: Stage) -> No
     assert stage.status(thing) == "RJCT"
 
 
-def test_one_that_runs_out_after_it_is_not_needed_any_more(stage: Stage) -> None:
+def test_an_authorisation_expires_when_it_is_no_longer_needed(stage: Stage) -> None:
     thing = stage.make("consent", joint=True)
     unused = stage.begin(thing, SIGNATORIES[0], EMBEDDED)
     stage.sign(thing)
@@ -278,13 +278,13 @@ def test_one_that_runs_out_after_it_is_not_needed_any_more(stage: Stage) -> None
     assert (stage.sca(unused), stage.status(thing)) == ("failed", "valid")
 
 
-def test_a_layer_may_give_one_family_other_options(tmp_path: Path) -> None:
+def test_a_layer_may_change_options_of_one_family(tmp_path: Path) -> None:
     stage = starting(tmp_path, of={"payment": {"sca": "decoupled"}})
     assert stage.start(stage.make("payment")).headers["aspsp-sca-approach"] == "DECOUPLED"
     assert stage.start(stage.make("consent")).headers["aspsp-sca-approach"] == "REDIRECT"
 
 
-# -- what a creation tells of it
+# -- the authorisation in the answer to an initiation
 
 CREATED = """
     rules:
@@ -311,7 +311,7 @@ def created(client: Client, family: str, **headers: str) -> Any:
 
 
 @pytest.mark.parametrize("family", ["payment", "consent"])
-def test_a_creation_tells_of_the_authorisation_that_began_with_it(telling: Client, family: str) -> None:
+def test_an_initiation_reports_the_authorisation_that_it_started(telling: Client, family: str) -> None:
     result = created(telling, family, PSU_ID=ONE, TPP_Redirect_Preferred="false")
 
     (id,) = telling.get(f"{result['self']}/authorisations").json()["authorisationIds"]
@@ -334,7 +334,7 @@ def test_a_creation_tells_of_the_authorisation_that_began_with_it(telling: Clien
         ({"TPP_Decoupled_Preferred": "true", "PSU_ID": ONE}, "decoupled", "start"),
     ],
 )
-def test_a_creation_tells_with_which_link_it_is_authorised_apart(
+def test_an_initiation_reports_the_link_for_an_explicit_start(
     telling: Client, headers: dict[str, str], approach: str, link: str
 ) -> None:
     result = created(telling, "payment", TPP_Explicit_Authorisation_Preferred="true", **headers)
@@ -348,11 +348,11 @@ def test_a_payment_that_nobody_can_sign_has_an_approach_and_no_link(telling: Cli
     assert (result["approach"], result["next"], result["authorisation"]) == ("redirect", [], None)
 
 
-# -- a bank's habits
+# -- options of a bank
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 5])
-def test_a_bank_counts_as_many_attempts_as_it_likes(tmp_path: Path, attempts: int) -> None:
+def test_the_number_of_attempts_is_an_option(tmp_path: Path, attempts: int) -> None:
     stage = starting(tmp_path, attempts=attempts)
     own = stage.begin(stage.payment(), ONE, EMBEDDED)
 
@@ -368,7 +368,7 @@ def test_a_bank_counts_as_many_attempts_as_it_likes(tmp_path: Path, attempts: in
 @pytest.mark.parametrize(
     ("habit", "sca", "status"), [("exempted", "exempted", "ACSP"), ("finalised", "finalised", "ACSP")]
 )
-def test_a_customer_without_a_method_is_exempted_or_done(tmp_path: Path, habit: str, sca: str, status: str) -> None:
+def test_customers_without_method_are_exempted_or_finalised(tmp_path: Path, habit: str, sca: str, status: str) -> None:
     stage = starting(tmp_path, without_method=habit)
     thing = stage.payment(debtor=OWN[NONE][0])
     own = stage.begin(thing, NONE, EMBEDDED)
@@ -388,7 +388,7 @@ def test_a_customer_without_a_method_may_be_refused(tmp_path: Path) -> None:
     assert (stage.sca(own), stage.status(thing)) == ("failed", "RJCT")
 
 
-def test_on_the_page_a_customer_without_a_method_is_done_too(tmp_path: Path) -> None:
+def test_on_the_page_a_customer_without_a_method_is_finalised_too(tmp_path: Path) -> None:
     stage = starting(tmp_path, without_method="finalised")
     thing = stage.payment(debtor=OWN[NONE][0])
     own = stage.begin(thing, None, REDIRECT)
@@ -398,7 +398,7 @@ def test_on_the_page_a_customer_without_a_method_is_done_too(tmp_path: Path) -> 
     assert (stage.sca(own), stage.status(thing)) == ("finalised", "ACSP")
 
 
-def test_the_customers_of_a_bank_with_oauth_are_sent_to_its_authorisation_server(tmp_path: Path) -> None:
+def test_customers_of_a_bank_with_oauth_are_sent_to_its_authorisation_server(tmp_path: Path) -> None:
     layers = [*authorising(tmp_path, of={"payment": {"sca": "oauth"}}), *cassette(tmp_path, CREATED)]
     result = created(Client(an_engine(layers=layers)), "payment")
     assert (result["approach"], result["next"]) == ("oauth", ["oauth"])

@@ -1,4 +1,4 @@
-"""The steps of an authorisation, in process: those that fit, those that do not, and what is wrong with each."""
+"""The steps of an authorisation, in process: valid steps, invalid steps, and mistakes in each."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from xs2a_sandbox.state.sqlite import SqliteStore
 DONE = {"consent": "valid", "payment": "ACSP", "cancellation": "CANC", "basket": "ACTC"}
 
 RETRIED = ("cancellation", "failed")
-"""Changes nothing, so that it can be tried again."""
+"""An update that changes nothing, so that it can be repeated."""
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -55,8 +55,8 @@ def otp(psu: str) -> str:
 # -- wrong credentials
 
 
-def test_the_attempts_are_kept_although_the_answers_are_errors(tmp_path: Path) -> None:
-    """By the next process, too."""
+def test_failed_attempts_are_stored_although_the_answers_are_errors(tmp_path: Path) -> None:
+    """They are also stored for the next process."""
     stage = a_stage(SqliteStore(tmp_path / "state.db"))
     own = stage.begin(stage.make("payment"), ONE, EMBEDDED)
     for _ in range(2):
@@ -69,7 +69,7 @@ def test_the_attempts_are_kept_although_the_answers_are_errors(tmp_path: Path) -
     assert again.sca(own) == "failed"
 
 
-def test_a_start_with_a_wrong_password_counts(stage: Stage) -> None:
+def test_a_start_with_a_wrong_password_counts_as_an_attempt(stage: Stage) -> None:
     thing = stage.make("payment")
     answer = stage.start(thing, ONE, EMBEDDED, json={"psuData": {"password": "wrong"}})
     refused(answer, 401, "PSU_CREDENTIALS_INVALID")
@@ -80,17 +80,17 @@ def test_a_start_with_a_wrong_password_counts(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("password", ["", " ", "Alpenrose", "alpenrose ", "älpenrose"])
-def test_the_password_is_the_very_same(stage: Stage, password: str) -> None:
+def test_the_password_must_match_exactly(stage: Stage, password: str) -> None:
     own = stage.begin(stage.make("payment"), ONE, EMBEDDED)
     refused(stage.put(own, psuData={"password": password}), 401, "PSU_CREDENTIALS_INVALID")
 
 
-def test_the_otp_is_that_of_the_customer(stage: Stage) -> None:
+def test_the_otp_must_be_that_of_the_customer(stage: Stage) -> None:
     own = stage.awaiting_otp(stage.make("payment"))
     refused(stage.put(own, scaAuthenticationData=otp(OTHER)), 401, "PSU_CREDENTIALS_INVALID")
 
 
-# -- steps that do not fit
+# -- unexpected steps
 
 
 STEPS: list[dict[str, Any]] = [
@@ -101,7 +101,7 @@ STEPS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("wishes", [REDIRECT, EMBEDDED, DECOUPLED], ids=["redirect", "embedded", "decoupled"])
-def test_no_step_at_all(stage: Stage, wishes: Mapping[str, str]) -> None:
+def test_an_update_without_a_step(stage: Stage, wishes: Mapping[str, str]) -> None:
     own = stage.begin(stage.make("payment"), None, wishes)
     refused(stage.put(own), 400, "FORMAT_ERROR")
     refused(stage.put(own, unknown="member"), 400, "FORMAT_ERROR")
@@ -113,7 +113,7 @@ def test_a_password_after_the_password(stage: Stage) -> None:
     assert stage.sca(own) == "scaMethodSelected"
 
 
-def test_an_authorisation_of_a_payment_that_was_cancelled_meanwhile(stage: Stage) -> None:
+def test_an_authorisation_of_a_cancelled_payment(stage: Stage) -> None:
     thing = stage.make("payment")
     own = stage.awaiting_otp(thing)
     assert stage.client.delete(thing.path).status == 204
@@ -123,7 +123,7 @@ def test_an_authorisation_of_a_payment_that_was_cancelled_meanwhile(stage: Stage
     assert (stage.sca(own), stage.status(thing)) == ("failed", "CANC")
 
 
-def test_a_cancellation_that_comes_too_late(stage: Stage) -> None:
+def test_a_late_cancellation(stage: Stage) -> None:
     thing = stage.make("cancellation")
     stage.move(days=4, hours=11)
     own = stage.awaiting_otp(thing)
@@ -138,7 +138,7 @@ def test_a_cancellation_that_comes_too_late(stage: Stage) -> None:
     ("family", "ending"),
     [(family, ending) for family in FAMILIES for ending in ("done", "failed") if (family, ending) != RETRIED],
 )
-def test_what_is_settled_is_not_authorised_again(stage: Stage, family: str, ending: str) -> None:
+def test_a_decided_resource_cannot_be_authorised_again(stage: Stage, family: str, ending: str) -> None:
     thing = stage.make(family)
     if ending == "done":
         stage.sign(thing)
@@ -148,7 +148,7 @@ def test_what_is_settled_is_not_authorised_again(stage: Stage, family: str, endi
     refused(stage.start(thing, ONE, EMBEDDED), 409, "STATUS_INVALID")
 
 
-def test_a_cancellation_that_failed_can_be_tried_again(stage: Stage) -> None:
+def test_a_failed_cancellation_can_be_repeated(stage: Stage) -> None:
     thing = stage.make("cancellation")
     stage.decide(stage.begin(thing), "decline")
     assert stage.status(thing) == "ACTC"
@@ -156,10 +156,10 @@ def test_a_cancellation_that_failed_can_be_tried_again(stage: Stage) -> None:
     assert stage.status(thing) == "CANC"
 
 
-# -- what is not there
+# -- unknown resources
 
 
-def test_a_payments_authorisation_is_none_of_its_cancellation(stage: Stage) -> None:
+def test_an_authorisation_of_a_payment_does_not_belong_to_its_cancellation(stage: Stage) -> None:
     thing = stage.make("cancellation")
     payment = Thing("payment", thing.path)
     (id,) = stage.client.get(payment.starts).json()["authorisationIds"]
@@ -170,7 +170,7 @@ def test_a_payments_authorisation_is_none_of_its_cancellation(stage: Stage) -> N
 # -- confirmation code
 
 
-def test_nothing_but_the_code_confirms(tmp_path: Path) -> None:
+def test_only_the_code_confirms(tmp_path: Path) -> None:
     stage = starting(tmp_path, confirmation=True)
     own = stage.begin(stage.make("payment"), None, REDIRECT)
     refused(stage.put(own, confirmationCode=stage.code(own)), 409, "STATUS_INVALID")
@@ -180,7 +180,7 @@ def test_nothing_but_the_code_confirms(tmp_path: Path) -> None:
     assert stage.sca(own) == "unconfirmed"
 
 
-def test_a_code_that_nobody_sends_runs_out(tmp_path: Path) -> None:
+def test_an_authorisation_expires_if_the_code_is_not_sent(tmp_path: Path) -> None:
     stage = starting(tmp_path, confirmation=True, expires_after=60)
     thing = stage.make("payment")
     own = stage.begin(thing, None, REDIRECT)
@@ -190,7 +190,7 @@ def test_a_code_that_nobody_sends_runs_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("wishes", "psu"), [(EMBEDDED, ONE), (DECOUPLED, ONE), ({}, APP_ONLY)])
-def test_without_a_redirect_there_is_nothing_to_confirm(tmp_path: Path, wishes: Mapping[str, str], psu: str) -> None:
+def test_without_a_redirect_no_confirmation_is_needed(tmp_path: Path, wishes: Mapping[str, str], psu: str) -> None:
     stage = starting(tmp_path, confirmation=True)
     thing = stage.make("payment", psu)
     own = stage.begin(thing, psu, wishes)
@@ -226,14 +226,14 @@ class RacedInAFile(SqliteStore):
 
 
 def finish(work: Any) -> Any:
-    """Runs a coroutine in a loop of its own, inside of a running one."""
+    """Run a coroutine in a separate loop inside a running one."""
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(asyncio.run, work).result()
 
 
 @pytest.fixture(params=["memory", "sqlite", "two processes"])
 def racers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Client]:
-    """A stage whose store lets a rival go first, and the rival's client."""
+    """Return a stage whose store lets a rival commit first, and the rival's client."""
     monkeypatch.setattr(attempts, "_SECONDS", 0.0)
     if request.param == "memory":
         stage = a_stage(Raced())
@@ -245,7 +245,7 @@ def racers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 def race(stage: Stage, rival: Client, own: str, mine: dict[str, Any], theirs: dict[str, Any]) -> list[Answer]:
-    """Mine has been decided and is about to be written when theirs comes; both answers, mine first."""
+    """Send `theirs` while `mine` is about to be written. Return both answers, mine first."""
     answers: list[Answer] = []
     store: Any = stage.client.engine.store
 
@@ -284,7 +284,7 @@ def test_two_wrong_otps_both_count(racers: tuple[Stage, Client]) -> None:
     assert stage.kept("authorisations")[own.rpartition("/")[2]]["attempts"] == 2
 
 
-def test_a_right_one_wins_over_a_wrong_one_that_is_slower(racers: tuple[Stage, Client]) -> None:
+def test_a_right_otp_wins_over_a_slower_wrong_one(racers: tuple[Stage, Client]) -> None:
     stage, rival = racers
     thing = stage.make("payment")
     own = stage.awaiting_otp(thing)
@@ -294,7 +294,7 @@ def test_a_right_one_wins_over_a_wrong_one_that_is_slower(racers: tuple[Stage, C
     assert (theirs.status, mine.status, stage.status(thing)) == (200, 409, "ACSP")
 
 
-# -- other habits
+# -- options
 
 
 @pytest.fixture
@@ -319,14 +319,14 @@ def begun(client: Client, psu: str, json: Any = NO_BODY, **headers: str) -> Answ
     return client.post(f"{path}/authorisations", json=json, headers={"PSU-ID": psu, **headers})
 
 
-def test_an_encrypted_password_is_taken_for_right(habits: Client) -> None:
+def test_any_encrypted_password_is_accepted(habits: Client) -> None:
     password = {"psuData": {"encryptedPassword": "whatever"}}
     assert begun(habits, "oskar", password).json()["scaStatus"] == "scaMethodSelected"
     assert begun(habits, "petra", password).status == 401
     assert begun(habits, "oskar", {"psuData": {"additionalPassword": "x"}}).status == 400
 
 
-def test_a_bank_with_oauth_names_its_link(habits: Client) -> None:
+def test_a_bank_with_oauth_returns_its_link(habits: Client) -> None:
     links = begun(habits, "oskar", **{"TPP-Redirect-Preferred": "true"}).json()["_links"]
     assert links.keys() == {"scaOAuth", "scaStatus"}
     assert links["scaOAuth"]["href"].endswith("/.well-known/oauth-authorization-server")

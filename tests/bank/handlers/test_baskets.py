@@ -1,4 +1,4 @@
-"""Signing baskets: what can be put in one, what that means for the members, and who signs for whom."""
+"""Signing baskets: possible members, the effects on them, and who must sign."""
 
 from collections.abc import Callable
 
@@ -89,7 +89,7 @@ def preconfigured(status: str) -> Callable[[Stage], Thing]:
         preconfigured("PDNG"),
     ],
 )
-def test_a_member_that_does_not_wait_any_more(stage: Stage, member: Callable[[Stage], Thing]) -> None:
+def test_a_member_that_no_longer_waits(stage: Stage, member: Callable[[Stage], Thing]) -> None:
     thing = member(stage)
     waiting = stage.make(thing.family)
     path = "/paymentIds/1" if thing.family == "payment" else "/consentIds/1"
@@ -97,7 +97,7 @@ def test_a_member_that_does_not_wait_any_more(stage: Stage, member: Callable[[St
     assert stage.kept("baskets") == {}
 
 
-def test_the_most_members(stage: Stage) -> None:
+def test_the_maximum_number_of_members(stage: Stage) -> None:
     members = [stage.make("payment") for _ in range(11)]
     refused(stage.create_basket(*members), 400, "FORMAT_ERROR", "/paymentIds/10")
     refused(stage.create_basket(*members[:10], stage.make("consent")), 400, "FORMAT_ERROR", "/consentIds/0")
@@ -108,7 +108,7 @@ def test_the_most_members(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("state", ["PATC", "ACTC", "RJCT", "CANC"])
-def test_only_a_basket_that_nobody_has_touched_can_be_deleted(stage: Stage, state: str) -> None:
+def test_only_an_untouched_basket_can_be_deleted(stage: Stage, state: str) -> None:
     basket = stage.make("basket", joint=state == "PATC")
     if state == "PATC":
         stage.sign(basket, SIGNATORIES[0])
@@ -124,7 +124,7 @@ def test_only_a_basket_that_nobody_has_touched_can_be_deleted(stage: Stage, stat
     assert stage.status(basket) == state
 
 
-def test_nothing_is_authorised_in_a_deleted_basket(stage: Stage) -> None:
+def test_a_deleted_basket_cannot_be_authorised(stage: Stage) -> None:
     basket = stage.make("basket")
     own = stage.awaiting_otp(basket)
     stage.client.delete(basket.path)
@@ -139,7 +139,7 @@ def test_nothing_is_authorised_in_a_deleted_basket(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("psu", [NONE, ONE, SEVERAL])
-def test_one_signature_for_all(stage: Stage, psu: str) -> None:
+def test_one_signature_authorises_all_members(stage: Stage, psu: str) -> None:
     later = stage.payment(debtor=OWN[psu][0], requestedExecutionDate=stage.day(3))
     now, consent = stage.payment(debtor=OWN[psu][0]), stage.consent(*OWN[psu])
     basket = stage.basket(later, now, consent)
@@ -151,15 +151,15 @@ def test_one_signature_for_all(stage: Stage, psu: str) -> None:
 
 
 @pytest.mark.parametrize("member", ["payment", "consent"])
-def test_the_basket_need_not_be_looked_at(stage: Stage, member: str) -> None:
-    """A decision that is due has its effect, whichever of them is read first."""
+def test_a_decision_applies_even_if_the_basket_is_not_read(stage: Stage, member: str) -> None:
+    """A due decision takes effect regardless of which resource is read first."""
     thing = stage.make(member)
     stage.begin(stage.basket(thing), ONE, DECOUPLED)
     stage.move(seconds=30)
     assert stage.status(thing) == {"payment": "ACSP", "consent": "valid"}[member]
 
 
-def test_a_member_that_was_cancelled_stays_so(stage: Stage) -> None:
+def test_a_cancelled_member_stays_cancelled(stage: Stage) -> None:
     payment, other = stage.make("payment"), stage.make("payment")
     basket = stage.basket(payment, other)
     assert stage.client.delete(payment.path).status == 204
@@ -168,7 +168,7 @@ def test_a_member_that_was_cancelled_stays_so(stage: Stage) -> None:
     assert [stage.status(one) for one in (basket, payment, other)] == ["ACTC", "CANC", "ACSP"]
 
 
-def test_a_member_that_was_deleted_is_left_out(stage: Stage) -> None:
+def test_a_deleted_member_is_skipped(stage: Stage) -> None:
     payment, consent = stage.make("payment"), stage.make("consent")
     basket = stage.basket(payment, consent)
     assert stage.client.delete(consent.path).status == 204
@@ -189,7 +189,7 @@ def test_a_basket_whose_only_member_was_deleted_is_rejected(stage: Stage, family
 # -- who signs
 
 
-def test_a_joint_account_beside_one_of_ones_own(stage: Stage) -> None:
+def test_a_basket_with_a_joint_account_and_another_one(stage: Stage) -> None:
     members = stage.make("payment", joint=True), stage.make("payment", ONE)
     basket = stage.basket(*members)
     for psu in (*SIGNATORIES, ONE):

@@ -26,7 +26,7 @@ def client() -> Client:
 
 @pytest.fixture
 def consent() -> str:
-    """The one that covers the account which pays the card."""
+    """Return a consent that covers the account that pays the card."""
     return facts.tied()[LINKED]
 
 
@@ -36,7 +36,7 @@ def card(client: Client, path: str, consent: str, **options: Any) -> Any:
     return answer.json()
 
 
-def test_an_account_is_no_card_account_and_the_other_way_round(client: Client, consent: str) -> None:
+def test_accounts_and_card_accounts_are_separate(client: Client, consent: str) -> None:
     assert client.get(f"/v1/card-accounts/{LINKED}", consent=consent).status == 404
     assert client.get(f"/v1/accounts/{CARD}", consent=consent).status == 404
 
@@ -60,14 +60,14 @@ def test_the_balances_add_up(client: Client, consent: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_consent_that_nobody_has_signed_does_not_do(client: Client, path: str) -> None:
+def test_an_unsigned_consent_gives_no_access(client: Client, path: str) -> None:
     unsigned = client.post("/v1/consents", json=bodies.consent(facts.untied()[0])).json()["consentId"]
     answer = client.get(f"/v1/card-accounts{path}", consent=unsigned)
 
     assert (answer.status, answer.error["code"]) == (401, "CONSENT_INVALID")
 
 
-def test_a_period_that_ends_before_it_begins(client: Client, consent: str) -> None:
+def test_a_period_that_ends_before_it_starts(client: Client, consent: str) -> None:
     query = "bookingStatus=booked&dateFrom=2026-05-02&dateTo=2026-05-01"
     answer = client.get(f"/v1/card-accounts/{CARD}/transactions?{query}", consent=consent)
 
@@ -75,7 +75,7 @@ def test_a_period_that_ends_before_it_begins(client: Client, consent: str) -> No
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_consent_is_used_up_where_frequency_is_checked(path: str, consent: str) -> None:
+def test_a_consent_is_used_up_if_the_frequency_is_checked(path: str, consent: str) -> None:
     client = Client(an_engine(real=RealBank(checks=("frequency",))))
     limit = client.get(f"/v1/consents/{consent}").json()["frequencyPerDay"]
     target, alone = f"/v1/card-accounts{path}", {"PSU-IP-Address": None}

@@ -1,4 +1,4 @@
-"""Consents, in process: what the readings say, and what bodies can hide."""
+"""Consents, in process: interpretations of the documentation, and unusual bodies."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ def client() -> Client:
 
 
 @pytest.mark.parametrize("accounts", [7, "x", None, [], [5], ["x"], [{}], [{"iban": 5}], {"iban": 1}])
-def test_members_that_are_not_listed_are_ignored(client: Client, accounts: Any) -> None:
+def test_unlisted_members_are_ignored(client: Client, accounts: Any) -> None:
     alone = client.post("/v1/consents", json=bodies.consent(access={"accounts": accounts}))
     beside = client.post(
         "/v1/consents", json=bodies.consent(access={"accounts": accounts, "balances": [{"iban": facts.covered()}]})
@@ -28,7 +28,7 @@ def test_members_that_are_not_listed_are_ignored(client: Client, accounts: Any) 
     assert beside.json()["consentId"] == facts.tied()[facts.covered()]
 
 
-def test_what_was_asked_for_comes_back_as_references(client: Client) -> None:
+def test_the_requested_access_is_returned_as_references(client: Client) -> None:
     iban = facts.untied()[0]
     account = {"iban": iban, "currency": "EUR", "pan": None, "colour": "red"}
 
@@ -39,15 +39,18 @@ def test_what_was_asked_for_comes_back_as_references(client: Client) -> None:
     assert (access["accounts"], access["balances"], access["transactions"]) == ([reference], [reference], [])
 
 
-def test_a_preconfigured_consent_that_is_asked_for_is_not_copied(client: Client) -> None:
-    """A copy would keep its dates, and grow stale in a state that is kept."""
+def test_requesting_a_preconfigured_consent_creates_no_copy(client: Client) -> None:
+    """A copy in a stored state would keep its dates and become outdated."""
     client.post("/v1/consents", json=bodies.consent(facts.covered()))
 
     assert client.engine.store.counts() == {}
 
 
-def test_a_preconfigured_consent_that_was_used_does_not_grow_stale_in_a_kept_state(client: Client) -> None:
-    """Deleted, created again with an address, and approved on the page: in the session default, it is of today."""
+def test_a_used_preconfigured_consent_does_not_become_outdated_in_persisted_state(client: Client) -> None:
+    """It is deleted, created again with an address, and approved on the page.
+
+    In the session default it is valid today.
+    """
     path = f"/v1/consents/{facts.consent()}"
     client.delete(path)
     back = {"TPP-Redirect-URI": "https://tpp.example/"}
@@ -83,7 +86,7 @@ KINDS = {
 }
 
 
-def test_only_the_kinds_of_access_that_are_listed_are_offered(tmp_path: Path) -> None:
+def test_only_the_listed_kinds_of_access_are_offered(tmp_path: Path) -> None:
     access = [
         {"kind": kind, "permissions": ["list"], "accounts": f"{{{{ 'all' if body.access.{kind} }}}}"}
         for kind in ("allPsd2", "availableAccounts")
@@ -96,7 +99,7 @@ def test_only_the_kinds_of_access_that_are_listed_are_offered(tmp_path: Path) ->
     assert (other.status, other.error["code"], other.error["path"]) == (400, "PARAMETER_NOT_SUPPORTED", "/access")
 
 
-def test_an_older_consent_stays_valid_where_the_dialect_says_so(tmp_path: Path) -> None:
+def test_an_older_consent_stays_valid_if_the_dialect_says_so(tmp_path: Path) -> None:
     for ends, status in ((True, "expired"), (False, "valid")):
         stage = a_stage(layers=with_options(tmp_path, {"create-consent": {"ends_older": ends}}))
         older, newer = (stage.consent(*OWN[ONE], recurringIndicator=True) for _ in range(2))

@@ -33,7 +33,7 @@ def available(client: Client, json: Any) -> bool:
     return value
 
 
-def test_an_overdrawn_account_has_nothing(client: Client) -> None:
+def test_an_overdrawn_account_has_no_funds(client: Client) -> None:
     iban = next(iban for iban in facts.accounts() if facts.available(iban) < 0)
     assert available(client, body("0.01", iban)) is False
 
@@ -47,12 +47,12 @@ def test_other_currencies_are_converted(client: Client, currency: str, account: 
     assert available(client, body(limit.quantize(CENT, ROUND_CEILING) + CENT, iban, currency)) is False
 
 
-def test_card_and_payee_may_be_named(client: Client) -> None:
+def test_a_card_and_a_payee_may_be_sent(client: Client) -> None:
     assert available(client, body("1.00", cardNumber="1234567891234", payee="Bäckerei Morgenrot", more=1)) is True
     assert available(client, body("1.00", cardNumber=None, payee=None)) is True
 
 
-def test_a_consent_may_be_named_but_must_be_known(client: Client) -> None:
+def test_a_consent_is_optional_but_must_be_known(client: Client) -> None:
     assert ask(client, body("1.00"), consent=facts.consent()).status == 200
     for consent in ("no-uuid", facts.consent("unknown")):
         answer = ask(client, body("1.00"), consent=consent)

@@ -1,4 +1,4 @@
-"""The forms of ids: as an option of what is created, and learned of ids that a bank has given out."""
+"""Formats of ids: as an option for new ids, and learned from a bank's ids."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,7 @@ CREATORS = ("consents.create", "payments.initiate", "baskets.create")
 
 
 def bank(folder: Path, form: str) -> Client:
-    """One whose ids have this form, all of them."""
+    """Return a bank whose ids all have this format."""
     dialect = folder / "cassettes" / "formed"
     dialect.mkdir(parents=True, exist_ok=True)
     options = "".join(f"    {name}: {{ids: '{form}'}}\n" for name in CREATORS)
@@ -56,7 +56,7 @@ def bank(folder: Path, form: str) -> Client:
 
 
 @pytest.mark.parametrize(("form", "pattern"), FORMS)
-def test_ids_have_the_form_and_are_known_by_it(form: str, pattern: str, tmp_path: Path) -> None:
+def test_ids_have_the_format_and_are_recognised_by_it(form: str, pattern: str, tmp_path: Path) -> None:
     client = bank(tmp_path, form)
     headers = {"PSU-ID": "oskar", "TPP-Redirect-Preferred": "false"}
     consent = client.post("/v1/consents", json=CONSENT, headers=headers)
@@ -75,7 +75,7 @@ def test_ids_have_the_form_and_are_known_by_it(form: str, pattern: str, tmp_path
     assert ended.json()["scaStatus"] == "finalised"
 
 
-def test_capitals_of_a_uuid_name_the_same_and_those_of_other_ids_do_not(tmp_path: Path) -> None:
+def test_uuids_are_case_insensitive_and_other_ids_are_not(tmp_path: Path) -> None:
     client = bank(tmp_path, "{uuid}")
     path, _, id = client.post("/v1/consents", json=CONSENT).headers["location"].rpartition("/")
     assert client.get(f"{path}/{id.upper()}").status == 200
@@ -84,7 +84,7 @@ def test_capitals_of_a_uuid_name_the_same_and_those_of_other_ids_do_not(tmp_path
     assert (client.get(f"{path}/{id}").status, client.get(f"{path}/{id.lower()}").status) == (200, 403)
 
 
-def test_no_id_is_given_out_twice(tmp_path: Path) -> None:
+def test_no_id_is_used_twice(tmp_path: Path) -> None:
     client = bank(tmp_path, "{digits:4}")
     ids = [client.post("/v1/consents", json=CONSENT).json()["consentId"] for _ in range(300)]
     assert len(set(ids)) == 300
@@ -105,5 +105,5 @@ def test_no_id_is_given_out_twice(tmp_path: Path) -> None:
         (["some/thing"], None),
     ],
 )
-def test_the_form_is_learned(ids: list[str], form: str | None) -> None:
+def test_the_format_is_learned(ids: list[str], form: str | None) -> None:
     assert form_of(ids) == form

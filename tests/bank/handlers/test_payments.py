@@ -1,4 +1,4 @@
-"""Payments, in process: what the readings say, and what bodies can hide."""
+"""Payments, in process: interpretations of the documentation, and unusual bodies."""
 
 import json as jsonlib
 from pathlib import Path
@@ -36,7 +36,7 @@ def record(client: Client, product: str, **changes: Any) -> dict[str, Any]:
     ("common", "own", "shown"),
     [("a", "b", "a"), ("", "b", "b"), (None, "b", "b"), ("a", None, "a"), (None, None, ""), ("", "", "")],
 )
-def test_a_periodic_payment_has_two_names_for_its_identification(
+def test_a_periodic_payment_accepts_two_names_for_its_identification(
     client: Client, common: str | None, own: str | None, shown: str
 ) -> None:
     payment = record(client, bodies.PERIODIC, endToEndIdentification=common, e2eIdentification=own)
@@ -59,13 +59,13 @@ def test_an_account_without_an_iban(client: Client) -> None:
         ("AT;Wien;1010;Graben;21;Stiege 2", ["AT", "Wien", "1010", "Graben", "21"]),
     ],
 )
-def test_an_address_in_one_text(client: Client, text: str, address: list[str | None]) -> None:
+def test_an_address_in_one_line(client: Client, text: str, address: list[str | None]) -> None:
     payment = record(client, bodies.PERIODIC, creditorAdress=text)["creditorAddress"]
 
     assert [payment[name] for name in ("country", "townName", "postCode", "streetName", "buildingNumber")] == address
 
 
-# -- what other dialects say
+# -- other dialects
 
 
 SEVERAL = {
@@ -76,11 +76,11 @@ SEVERAL = {
         "give": {"amount": "{{ entry.instructedAmount }}", "creditor": {"account": "{{ entry.creditorAccount }}"}},
     },
 }
-"""The inputs of a bulk that is a list of payments."""
+"""Return the inputs of a bulk that is a list of payments."""
 
 
 def own(directory: Path, input: Any = None, operation: str = "initiate-payment", **options: Any) -> Stage:
-    """A bank whose payments have no schema, and which tells the payment."""
+    """Return a bank whose payments have no schema, and whose answers contain the whole payment."""
     text = f"""
         rules:
           - {{id: ours, match: {{operation: {operation}}}, require: none,
@@ -99,13 +99,13 @@ def own(directory: Path, input: Any = None, operation: str = "initiate-payment",
         ({"ultimateDebtor": "Carla"}, "ultimateDebtor"),
     ],
 )
-def test_all_members_are_read_as_they_were_sent(tmp_path: Path, changes: dict[str, Any], member: str) -> None:
+def test_all_members_are_returned_as_they_were_sent(tmp_path: Path, changes: dict[str, Any], member: str) -> None:
     stage = own(tmp_path)
     thing = stage.payment(**changes)
     assert stage.client.get(thing.path).json()["sent"][member] == changes[member]
 
 
-def test_a_preconfigured_payment_is_read_without_what_the_sandbox_keeps_of_it(tmp_path: Path) -> None:
+def test_a_preconfigured_payment_is_returned_without_internal_members(tmp_path: Path) -> None:
     stage = own(tmp_path)
     ((id, payment),) = facts.payments("PDNG")
     thing = Thing("payment", f"/v1/{payment['service']}/{payment['product']}/{id}")
@@ -115,7 +115,7 @@ def test_a_preconfigured_payment_is_read_without_what_the_sandbox_keeps_of_it(tm
 
 @pytest.mark.parametrize("executed", ["ACSP", "ACSC", "ACCC"])
 @pytest.mark.parametrize("later", [False, True])
-def test_a_payment_ends_in_the_state_of_the_dialect(tmp_path: Path, executed: str, later: bool) -> None:
+def test_the_dialect_determines_the_final_state_of_a_payment(tmp_path: Path, executed: str, later: bool) -> None:
     stage = own(tmp_path, executed=executed)
     thing = stage.payment(**({"requestedExecutionDate": stage.day(3)} if later else {}))
     stage.sign(thing)
@@ -126,12 +126,12 @@ def test_a_payment_ends_in_the_state_of_the_dialect(tmp_path: Path, executed: st
 
 
 @pytest.mark.parametrize(("apart", "begun"), [(True, 0), (False, 1)])
-def test_a_bank_need_not_heed_the_wish_to_authorise_apart(tmp_path: Path, apart: bool, begun: int) -> None:
+def test_banks_can_ignore_the_preference_for_an_explicit_start(tmp_path: Path, apart: bool, begun: int) -> None:
     stage = own(tmp_path, apart=apart)
     assert len(stage.client.get(stage.payment(headers=APART).starts).json()["authorisationIds"]) == begun
 
 
-def test_without_a_debtor_the_first_account_of_the_customer_pays(tmp_path: Path) -> None:
+def test_without_a_debtor_the_customers_first_account_pays(tmp_path: Path) -> None:
     stage = own(tmp_path)
     body = {**bodies.payment(bodies.SEPA), "debtorAccount": None}
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body, headers={"PSU-ID": ONE})
@@ -143,7 +143,7 @@ def test_without_a_debtor_the_first_account_of_the_customer_pays(tmp_path: Path)
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", "/debtorAccount")
 
 
-def test_a_list_of_payments_of_two_currencies_is_not_added_up(tmp_path: Path) -> None:
+def test_payments_in_two_currencies_are_not_added_up(tmp_path: Path) -> None:
     stage = own(tmp_path, SEVERAL)
     entries = [
         {
@@ -187,7 +187,7 @@ def test_a_bulk_without_a_list_of_payments_is_refused(tmp_path: Path, payments: 
         (bodies.BULK, None, {"amount": ["NaN"], "amountCurrency": ["EUR"]}, "/amount/0"),
     ],
 )
-def test_amounts_that_are_none_are_refused_without_a_schema(
+def test_invalid_amounts_are_refused_without_a_schema(
     tmp_path: Path, product: str, input: Any, changes: dict[str, Any], path: str
 ) -> None:
     stage = own(tmp_path, input, f"initiate-{'bulk-' if product == bodies.BULK else ''}payment")

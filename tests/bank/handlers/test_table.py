@@ -1,4 +1,4 @@
-"""What handlers declare, held against what they do."""
+"""The declarations of handlers match their behaviour."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_every_error_is_one_of_the_dialects() -> None:
+def test_every_error_exists_in_a_bundled_dialect() -> None:
     errors = frozenset().union(*(handler.errors for handler in HANDLERS.values()))
     assert len(errors) > 15
     assert errors <= bundled_engine().interface.errors.keys() | speaking("berlin-group-1.3").interface.errors.keys()
@@ -25,7 +25,7 @@ def test_every_error_is_one_of_the_dialects() -> None:
 
 
 @pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)
-def test_it_says_what_it_does(handler: Any) -> None:
+def test_every_handler_is_documented(handler: Any) -> None:
     assert handler.doc.endswith(".")
     assert all(option.doc.endswith(".") for option in handler.options.values())
     assert handler.act({"family": "payment"})
@@ -33,15 +33,15 @@ def test_it_says_what_it_does(handler: Any) -> None:
 
 _FORM = "client_id client_secret grant_type code code_verifier redirect_uri refresh_token scope token"
 UNNOTED = {f"token.{name}": {f"body/{part}" for part in _FORM.split()} for name in ("issue", "revoke")}
-"""Of a form, which is read whole."""
-UNNOTED["token.issue"].add("headers.dpop")  # read of the request, as it counts how often it is sent
+"""In the body of a form, which is read as a whole."""
+UNNOTED["token.issue"].add("headers.dpop")  # read from the request, because the fault counts repetitions
 
 
 def noted(file: Path) -> dict[str, dict[str, list[str]]]:
-    """What the handlers did in the tests of the contract, in this process, and of the handlers themselves."""
+    """Behaviour of the handlers in this process: in the contract tests, and in the tests of single handlers."""
     command = "-m pytest -q -p tests.support.noted_handlers -p no:cacheprovider -p no:xdist -m".split()
     banks = [f"tests/bank/{folder}" for folder in ("domain", "formats", "handlers")]
-    where = ["tests/contract", "tests/families", *banks, "-k", "(process or bank) and not test_table"]
+    where = ["tests/contract", "tests/families", *banks, "-k", "(process or bank or families) and not test_table"]
     done = subprocess.run(
         [sys.executable, *command, "not slow", *where],
         cwd=ROOT, env={**os.environ, "NOTES": str(file)}, capture_output=True, text=True, timeout=900, check=False,
@@ -52,8 +52,8 @@ def noted(file: Path) -> dict[str, dict[str, list[str]]]:
 
 
 @pytest.mark.slow
-def test_all_that_is_declared_occurs(tmp_path: Path) -> None:
-    """One test of all, as processes that share the handlers would each have them noted."""
+def test_everything_declared_occurs(tmp_path: Path) -> None:
+    """This is one test for all handlers, because in several processes each process records only its own handlers."""
     notes = noted(tmp_path / "notes.json")
     left: dict[str, set[str]] = {}
     for name, handler in HANDLERS.items():
@@ -64,7 +64,7 @@ def test_all_that_is_declared_occurs(tmp_path: Path) -> None:
         left[f"{name} reads"] = {*map(str, reads)} - UNNOTED.get(name, set()) - {*notes["reads"][name]}
         left[f"{name} raises"] = {*handler.errors} - {*notes["raises"][name]}
         left[f"{name} returns"] = {*handler.returns} ^ {*notes["returns"][name]}
-        # Those of approaches are merged with the operation's before anybody looks at one.
+        # Options of approaches are merged with the operation's options before anything reads them.
         options = handler.options.keys() - APPROACH_OPTIONS.keys() - HABITS.keys()
         left[f"{name} options"] = options - {*notes["options"][name]}
     assert {what: names for what, names in left.items() if names} == {}

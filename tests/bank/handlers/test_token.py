@@ -48,7 +48,7 @@ def ask(client: Client, form: Form = (GRANT,), authorization: str | None = None,
 
 
 def refused(answer: Answer, status: int, error: str) -> str:
-    """The description. Such an answer has the shape of the RFC, not of the bank."""
+    """Return the description. The answer has the format of the RFC, not of the bank."""
     body = answer.json()
     assert (answer.status, body["error"]) == (status, error)
     assert set(body) == {"error", "error_description"}
@@ -84,18 +84,18 @@ def test_a_known_client_gets_a_token(client: Client, path: str, form: Form, auth
     assert bundled_engine().schemas["token"].complaint(body) is None
 
 
-def test_a_client_secret_without_a_value_is_left_out(client: Client) -> None:
+def test_a_client_secret_without_a_value_counts_as_missing(client: Client) -> None:
     """RFC 6749, section 3.1: parameters sent without a value are treated as if they were omitted."""
     assert ask(client, (GRANT, ("client_id", ID), ("client_secret", ""))).status == 200
 
 
-def test_a_request_id_comes_back_if_there_is_one(client: Client) -> None:
+def test_the_request_id_is_returned_if_sent(client: Client) -> None:
     headers = {"X-Request-ID": "any", "Authorization": basic(), "Content-Type": FORM}
     answer = client.post(PATHS[0], body=urlencode((GRANT,)).encode(), headers=headers)
     assert (answer.status, answer.headers["x-request-id"]) == (200, "any")
 
 
-def test_every_token_is_kept_in_its_session_with_its_end() -> None:
+def test_every_token_is_stored_in_its_session_with_its_expiry() -> None:
     store = MemoryStore()
     client = Client(an_engine(store))
     before = Clock().now().replace(microsecond=0)
@@ -112,8 +112,8 @@ def test_every_token_is_kept_in_its_session_with_its_end() -> None:
     assert timedelta(seconds=599) <= left < timedelta(seconds=599 + 60)
 
 
-def test_a_token_lasts_as_long_when_the_clocks_change() -> None:
-    """Summer time ends between."""
+def test_the_lifetime_of_a_token_does_not_depend_on_the_clock_change() -> None:
+    """Summer time ends during its lifetime."""
     store = MemoryStore()
     begins = read_time("2026-10-25T02:55+02:00")
     ask(Client(an_engine(store, clock=Clock(frozen=begins))), authorization=basic())
@@ -125,7 +125,7 @@ def test_a_token_lasts_as_long_when_the_clocks_change() -> None:
     assert kept["expires"] == "2026-10-25T02:04:59+01:00"
 
 
-# -- by a code (all the rest of it: tests/contract/berlin_group/test_oauth.py)
+# -- by a code (for the rest, see tests/contract/berlin_group/test_oauth.py)
 
 
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
@@ -133,7 +133,7 @@ BACK = "https://tpp.example/back"
 
 
 def by_code(client: Client, at: str, given_to: str = ID) -> Answer:
-    """The exchange of a code that ends at noon, at a time of the bank's clock."""
+    """Exchange a code that expires at noon at this time."""
     members = {"client": given_to, "scope": "AIS:1", "authorisation": "2", "redirect_uri": BACK}
     noon = "2026-03-01T12:00:00+01:00"
     state = transaction(client)
@@ -154,19 +154,19 @@ def refused_by_oauth(answer: Answer) -> str:
     return str(answer.json()["error_description"])
 
 
-def test_a_code_is_good_until_it_expires_by_the_clock(by_oauth: Client) -> None:
+def test_a_code_is_valid_until_it_expires(by_oauth: Client) -> None:
     assert by_code(by_oauth, "2026-03-01T11:59:59+01:00").status == 200
 
 
-def test_a_code_that_has_expired_is_good_for_nothing(by_oauth: Client) -> None:
+def test_an_expired_code_is_refused(by_oauth: Client) -> None:
     assert refused_by_oauth(by_code(by_oauth, "2026-03-01T12:00:00+01:00")) == "the code has expired"
 
 
-def test_a_code_is_for_the_client_that_it_was_given_to(by_oauth: Client) -> None:
+def test_a_code_is_valid_only_for_its_client(by_oauth: Client) -> None:
     assert "another client" in refused_by_oauth(by_code(by_oauth, "2026-03-01T11:00:00+01:00", given_to="other"))
 
 
-def test_tokens_of_a_code_are_kept_with_client_scope_authorisation_and_end(by_oauth: Client) -> None:
+def test_tokens_from_a_code_are_stored_with_client_scope_authorisation_and_expiry(by_oauth: Client) -> None:
     grant = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
     common = {"client": ID, "scope": "AIS:1", "authorisation": "2", "code": "abc"}
     state = transaction(by_oauth)
@@ -193,13 +193,13 @@ def test_tokens_of_a_code_are_kept_with_client_scope_authorisation_and_end(by_oa
         ((GRANT, ("client_id", "nobody"), ("client_secret", SECRET)), None),
     ],
 )
-def test_an_unknown_client_gets_none(client: Client, form: Form, authorization: str | None) -> None:
+def test_an_unknown_client_gets_no_token(client: Client, form: Form, authorization: str | None) -> None:
     refused(ask(client, form, authorization), 401, "invalid_client")
 
 
 @pytest.mark.parametrize("grant", ["authorization_code", "password", "refresh_token", "CLIENT_CREDENTIALS", 'a"\\ä'])
 @pytest.mark.parametrize("authorization", [basic(), None])
-def test_other_grants_are_not_offered(client: Client, grant: str, authorization: str | None) -> None:
+def test_other_grants_are_refused(client: Client, grant: str, authorization: str | None) -> None:
     answer = ask(client, (("grant_type", grant),), authorization)
     assert "client_credentials" in refused(answer, 400, "unsupported_grant_type")
 
@@ -212,10 +212,10 @@ def test_other_grants_are_not_offered(client: Client, grant: str, authorization:
         ((("grant_type", ""),), "grant_type"),
         ((GRANT, GRANT), "twice"),
         ((GRANT, ("scope", "a"), ("scope", "b")), "twice"),
-        ((GRANT, *IN_BODY), "one way"),
+        ((GRANT, *IN_BODY), "only once"),
     ],
 )
-def test_a_malformed_request_is_told_what_is_wrong(client: Client, form: Form, word: str) -> None:
+def test_a_malformed_request_gets_a_specific_error(client: Client, form: Form, word: str) -> None:
     assert word in refused(ask(client, form, basic()), 400, "invalid_request")
 
 
@@ -228,13 +228,13 @@ def test_a_malformed_request_is_told_what_is_wrong(client: Client, form: Form, w
         (b"grant_type=\xff", FORM),
     ],
 )
-def test_only_a_form_is_taken(client: Client, body: bytes, content_type: str) -> None:
+def test_only_forms_are_accepted(client: Client, body: bytes, content_type: str) -> None:
     answer = client.post(PATHS[0], body=body, headers={"Content-Type": content_type, "Authorization": basic()})
     refused(answer, 400, "invalid_request")
 
 
 @pytest.mark.parametrize("content_type", [None, f"{FORM}; charset=UTF-8", FORM.upper()])
-def test_the_content_type_may_be_missing_or_say_more(client: Client, content_type: str | None) -> None:
+def test_the_content_type_may_be_missing_or_have_parameters(client: Client, content_type: str | None) -> None:
     headers = {"Content-Type": content_type, "Authorization": basic()}
     assert client.post(PATHS[0], body=urlencode((GRANT,)).encode(), headers=headers).status == 200
 
@@ -243,7 +243,7 @@ def end(client: Client, token: str) -> Answer:
     return ask(client, (("token", token),), basic(), "/as/revoke_token.oauth2")
 
 
-def test_a_refresh_token_ends_with_the_tokens_of_its_code_alone(by_oauth: Client) -> None:
+def test_revoking_a_refresh_token_revokes_only_the_tokens_of_its_code(by_oauth: Client) -> None:
     grant = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
     ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", grant["refresh_token"])), basic())
     own = ask(by_oauth, authorization=basic()).json()["access_token"]
@@ -254,16 +254,16 @@ def test_a_refresh_token_ends_with_the_tokens_of_its_code_alone(by_oauth: Client
     assert (set(state.all("tokens")), state.all("refreshTokens")) == ({own}, {})
 
 
-def test_who_brings_a_code_again_ends_refreshed_tokens_too(by_oauth: Client) -> None:
+def test_reusing_a_code_revokes_refreshed_tokens_too(by_oauth: Client) -> None:
     grant = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
     ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", grant["refresh_token"])), basic())
     form = (("grant_type", "authorization_code"), ("code", "abc"), ("redirect_uri", BACK), ("code_verifier", VERIFIER))
-    assert "has been used" in refused_by_oauth(ask(by_oauth, form, basic()))
+    assert "was used before" in refused_by_oauth(ask(by_oauth, form, basic()))
     state = transaction(by_oauth)
     assert (state.all("tokens"), state.all("refreshTokens")) == ({}, {})
 
 
-def test_a_refresh_token_of_no_code_ends_alone(by_oauth: Client) -> None:
+def test_revoking_a_refresh_token_without_a_code_revokes_only_itself(by_oauth: Client) -> None:
     own = ask(by_oauth, authorization=basic()).json()["access_token"]
     state = transaction(by_oauth)
     state.put("refreshTokens", "r1", {"client": ID, "expires": "2999-01-01T00:00:00+01:00"})
@@ -273,7 +273,7 @@ def test_a_refresh_token_of_no_code_ends_alone(by_oauth: Client) -> None:
     assert (set(state.all("tokens")), state.all("refreshTokens")) == ({own}, {})
 
 
-def test_nobody_ends_the_token_of_another_client(by_oauth: Client) -> None:
+def test_a_client_cannot_revoke_the_token_of_another_client(by_oauth: Client) -> None:
     state = transaction(by_oauth)
     state.put("tokens", "t1", {"client": "other", "expires": "2999-01-01T00:00:00+01:00"})
     assert state.commit()
@@ -281,17 +281,17 @@ def test_nobody_ends_the_token_of_another_client(by_oauth: Client) -> None:
     assert "t1" in transaction(by_oauth).all("tokens")
 
 
-def test_the_bundled_interface_ends_no_tokens(client: Client) -> None:
+def test_the_bundled_interface_has_no_revocation(client: Client) -> None:
     assert end(client, "t1").status == 404
 
 
-def test_other_methods_are_refused_as_everywhere(client: Client) -> None:
+def test_other_methods_are_refused(client: Client) -> None:
     answer = client.get(PATHS[0])
     assert (answer.status, answer.error["code"], answer.headers["allow"]) == (405, "SERVICE_INVALID", "POST")
 
 
 @pytest.mark.parametrize("encode", [str, quote_plus])
-def test_basic_is_taken_encoded_as_the_rfc_wants_and_as_most_send_it(tmp_path: Path, encode: type[str]) -> None:
+def test_basic_authentication_is_accepted_with_and_without_percent_encoding(tmp_path: Path, encode: type[str]) -> None:
     secret = "a+b%20c:d é"
     file = tmp_path / "mine.yaml"
     file.write_text(f"testdata: 2\nreplace: true\nclients: {{my-app: {{secret: '{secret}', name: Mine}}}}\n")

@@ -1,4 +1,4 @@
-"""The tests of the payment user's pages share a client, and try each family of what is approved there."""
+"""Fixtures for the tests of the payment user's pages: a client, and each family of resources to approve."""
 
 import pytest
 

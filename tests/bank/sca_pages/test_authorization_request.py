@@ -1,4 +1,4 @@
-"""The authorisation endpoint, in process: where it leads, and what the app's own registration says of that."""
+"""The authorisation endpoint, in process: where it redirects, and the addresses that a client has registered."""
 
 from base64 import b64encode
 from pathlib import Path
@@ -51,7 +51,7 @@ def brought(answer: Answer) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 
 
-def test_it_leads_to_the_page_of_what_the_scope_names(client: Client) -> None:
+def test_the_endpoint_redirects_to_the_page_of_the_resource_in_the_scope(client: Client) -> None:
     id = consent(client)
     lead = authorization_page(client, f"AIS:{id}")
     assert (lead.status, lead.headers["location"]) == (303, f"consents?consent_id={id}")
@@ -60,22 +60,25 @@ def test_it_leads_to_the_page_of_what_the_scope_names(client: Client) -> None:
     assert "form-action 'self' http: https:" in page.headers["content-security-policy"]
 
 
-def test_capitals_and_a_space_in_the_scope_name_the_same(client: Client) -> None:
+def test_uppercase_letters_and_a_space_in_the_scope_are_accepted(client: Client) -> None:
     id = consent(client)
     assert authorization_page(client, f"AIS: {id.upper()}").headers["location"] == f"consents?consent_id={id}"
 
 
 @pytest.mark.parametrize("name", ["scope", "state", "code_challenge"])
-def test_a_parameter_that_is_there_twice_is_told_to_the_app(client: Client, name: str) -> None:
+def test_a_duplicate_parameter_is_reported_to_the_app(client: Client, name: str) -> None:
     parameters = brought(authorization_page(client, f"AIS:{consent(client)}", more=f"&{name}=x"))
-    assert (parameters["error"], parameters["error_description"]) == ("invalid_request", f"{name} is sent twice")
+    assert (parameters["error"], parameters["error_description"]) == (
+        "invalid_request",
+        f"{name} must be sent only once",
+    )
 
 
-def test_a_scope_names_its_own_kind_alone(client: Client) -> None:
+def test_a_scope_is_valid_only_for_its_kind_of_resource(client: Client) -> None:
     assert brought(authorization_page(client, f"PIS:{consent(client)}"))["error"] == "invalid_scope"
 
 
-def test_only_addresses_that_a_client_has_registered_are_gone_to(tmp_path: Path) -> None:
+def test_the_browser_is_redirected_only_to_registered_addresses(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(
         "testdata: 2\nclients:\n  demo-tpp: {secret: x, name: Mine, redirectUris: ['https://mine.example/back']}\n"
@@ -87,18 +90,18 @@ def test_only_addresses_that_a_client_has_registered_are_gone_to(tmp_path: Path)
     assert brought(authorization_page(client, "AIS:none"))["error"] == "invalid_scope"
 
 
-def test_what_is_no_longer_to_be_approved_is_access_denied(client: Client) -> None:
+def test_a_resource_that_cannot_be_approved_any_more_is_access_denied(client: Client) -> None:
     id = consent(client)
     change(client, "consents", id, status="rejected")
     assert brought(authorization_page(client, f"AIS:{id}"))["error"] == "access_denied"
 
 
-def test_other_methods_are_not_offered(client: Client) -> None:
+def test_other_methods_are_refused(client: Client) -> None:
     answer = client.delete("/sca/authorize", headers={})
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, POST")
 
 
-def test_a_scope_without_an_id_is_a_login_before_there_is_anything(client: Client) -> None:
+def test_a_scope_without_an_id_opens_a_login(client: Client) -> None:
     lead = authorization_page(client, "AIS PIS", login_hint="ruth")
     link = lead.headers["location"]
     assert (lead.status, link.startswith("logins?login_id=")) == (303, True)
@@ -118,30 +121,30 @@ def test_a_scope_without_an_id_is_a_login_before_there_is_anything(client: Clien
     assert token["psuId"] == "ruth"
 
 
-def test_a_login_that_is_declined_is_told_to_the_app(client: Client) -> None:
+def test_a_declined_login_is_reported_to_the_app(client: Client) -> None:
     link = authorization_page(client, "PIIS").headers["location"]
     assert brought(client.get(f"/sca/{link}&decide=decline", headers={})) == {"error": "access_denied", "state": "1"}
     over = client.get(f"/sca/{link}", headers={"Accept-Language": "en"}).body.decode()
     assert "Login: <code>rejected</code>" in over
 
 
-def test_a_login_that_nobody_began_is_no_page(client: Client) -> None:
+def test_an_unknown_login_has_no_page(client: Client) -> None:
     answer = client.get("/sca/logins?login_id=none", headers={"Accept-Language": "en"})
     assert (answer.status, "There is no such page" in answer.body.decode()) == (404, True)
 
 
 @pytest.mark.parametrize("scope", ["AIS XXX", "accounts", "AIS PIS:1"])
-def test_scopes_that_the_bank_has_not_are_told_to_the_app(client: Client, scope: str) -> None:
+def test_unknown_scopes_are_reported_to_the_app(client: Client, scope: str) -> None:
     assert brought(authorization_page(client, scope))["error"] == "invalid_scope"
 
 
-def test_where_the_dialect_has_no_page_the_app_is_told(tmp_path: Path) -> None:
+def test_without_a_page_in_the_dialect_the_app_gets_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(
         "cassette: 1\nauthorisation: {of: {consent: {page: null, approaches: [embedded, decoupled]}}}\n"
     )
     client = Client(speaking("berlin-group-1.3", tmp_path))
     id = consent(client)
-    for begun in transaction(client).own("authorisations"):  # by a version that had a page
+    for begun in transaction(client).own("authorisations"):  # created by a version with a page
         change(client, "authorisations", begun, approach="oauth", status="begun")
     parameters = brought(authorization_page(client, f"AIS:{id}"))
     assert parameters["error"] == "server_error"

@@ -1,4 +1,4 @@
-"""The page for the payment user through the real doors."""
+"""The page for the payment user through real doors."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,7 +29,7 @@ def payment(session: httpx.Client) -> tuple[str, str]:
     return f"{parts.path}?{parts.query}", answer.json()["paymentId"]
 
 
-def test_through_the_proxy(tmp_path: Path) -> None:
+def test_page_through_the_proxy(tmp_path: Path) -> None:
     engine = an_engine()
     make = lambda: proxy_doors(engine.answer, tmp_path)  # noqa: E731
     with opened(make) as (doors, _):
@@ -45,7 +45,7 @@ def test_through_the_proxy(tmp_path: Path) -> None:
                 assert (end.status_code, end.headers["location"]) == (303, OK)
 
 
-def test_on_the_direct_door() -> None:
+def test_page_on_the_direct_door() -> None:
     engine = an_engine()
     with (
         opened(lambda: direct_door(engine.answer)) as (door, _),
@@ -59,7 +59,7 @@ def test_on_the_direct_door() -> None:
     assert status["transactionStatus"] == "RJCT"
 
 
-def test_the_style_is_the_one_that_the_policy_names() -> None:
+def test_the_style_matches_the_content_security_policy() -> None:
     response = show(Page("trouble", {"heading": "busy", "text": "x"}))
     policy = dict(response.headers)["Content-Security-Policy"]
 

@@ -1,4 +1,4 @@
-"""The page behind `scaRedirect`, in process: every step and every ending."""
+"""The page behind `scaRedirect`, in process: every step and every outcome."""
 
 import asyncio
 import re
@@ -31,10 +31,10 @@ from tests.support.visitor import (
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state.session import SESSION_FAULTS
 
-# -- the way through
+# -- steps
 
 
-def test_the_bar_of_steps_stays_the_same_to_the_end(client: Client) -> None:
+def test_the_progress_bar_has_the_same_steps_on_every_page(client: Client) -> None:
     (iban, *_) = [iban for iban, one in facts.accounts().items() if one["psuId"] == "zuzana"]
     visit = a_consent(client, iban)
     bars = [_bar(visit.open()), _bar(visit.send(customer="zuzana")), _bar(visit.send(method="chip-zuzana"))]
@@ -77,7 +77,7 @@ def test_every_step_of_a_consent(client: Client) -> None:
     assert (authorisation["status"], authorisation["psuId"]) == ("done", "zuzana")
 
 
-def test_with_psu_id_and_password(client: Client) -> None:
+def test_log_in_with_psu_id_and_password(client: Client) -> None:
     visit = a_payment(client)
 
     visit.open()
@@ -115,7 +115,7 @@ def test_approve(client: Client, family: str) -> None:
 
 @pytest.mark.parametrize("signed_in", [False, True])
 @pytest.mark.parametrize("ending", ["decline", "cancel", "timeout"])
-def test_negative_endings(client: Client, family: str, ending: str, signed_in: bool) -> None:
+def test_negative_outcomes(client: Client, family: str, ending: str, signed_in: bool) -> None:
     make, _, refused = FAMILIES[family]
     visit = make(client)
 
@@ -127,7 +127,7 @@ def test_negative_endings(client: Client, family: str, ending: str, signed_in: b
     assert visit.sca_status[-1] == "failed"
 
 
-def test_a_technical_failure_shows_itself(client: Client, family: str) -> None:
+def test_a_technical_failure_is_shown(client: Client, family: str) -> None:
     make, _, refused = FAMILIES[family]
     visit = make(client)
 
@@ -139,10 +139,10 @@ def test_a_technical_failure_shows_itself(client: Client, family: str) -> None:
     assert visit.status == refused
 
 
-# -- what was wrong
+# -- mistakes
 
 
-def test_the_third_wrong_password_ends_it(client: Client) -> None:
+def test_the_third_wrong_password_ends_the_authorisation(client: Client) -> None:
     visit = a_payment(client)
     visit.open()
 
@@ -158,7 +158,7 @@ def test_the_third_wrong_password_ends_it(client: Client) -> None:
     assert visit.status == "RJCT"
 
 
-def test_the_third_wrong_one_time_password_ends_it(client: Client) -> None:
+def test_the_third_wrong_one_time_password_ends_the_authorisation(client: Client) -> None:
     visit = a_payment(client)
     visit.log_in()
 
@@ -185,7 +185,7 @@ def test_the_third_wrong_one_time_password_ends_it(client: Client) -> None:
         ("zuzana", {}),
     ],
 )
-def test_what_is_missing_does_not_count(client: Client, psu: str, fields: dict[str, Any]) -> None:
+def test_missing_input_does_not_count_as_an_attempt(client: Client, psu: str, fields: dict[str, Any]) -> None:
     visit = a_consent(client) if "zuzana" not in psu else a_payment(client, debtor=OWN["zuzana"])
     visit.open()
     if psu:
@@ -202,7 +202,7 @@ def test_what_is_missing_does_not_count(client: Client, psu: str, fields: dict[s
     assert "left." not in visit.page
 
 
-def test_others_may_not_sign(client: Client) -> None:
+def test_other_customers_may_not_sign(client: Client) -> None:
     visit = a_payment(client)
     visit.open()
     assert 'value="lukas"' not in visit.page
@@ -211,7 +211,7 @@ def test_others_may_not_sign(client: Client) -> None:
     assert visit.send(customer="nobody").status == 401
 
 
-def test_accounts_of_others_alone_cannot_be_shared(client: Client) -> None:
+def test_accounts_of_other_customers_cannot_be_shared(client: Client) -> None:
     visit = a_consent(client, ANNAS[0], OWN["lukas"])
     visit.log_in()
 
@@ -239,7 +239,7 @@ def test_a_form_of_an_earlier_step_changes_nothing(client: Client) -> None:
     ("decision", "title"),
     [("approve", "Approved"), ("decline", "Declined"), ("timeout", "Timed out"), ("error", "Failed")],
 )
-def test_decide_where_nothing_is_registered(client: Client, decision: str, title: str) -> None:
+def test_decide_without_a_registered_address(client: Client, decision: str, title: str) -> None:
     visit = a_consent(client, headers={})
 
     assert visit.open(decide=decision).status == 200
@@ -258,7 +258,7 @@ def test_decide_for_each_signatory(client: Client) -> None:
     assert {one["psuId"] for one in authorisations(client).values()} == {"anna", "lukas"}
 
 
-def test_two_at_once_have_one_winner(client: Client) -> None:
+def test_two_simultaneous_decisions_have_one_winner(client: Client) -> None:
     visit = a_payment(client)
 
     async def both() -> list[Answer]:
@@ -271,7 +271,7 @@ def test_two_at_once_have_one_winner(client: Client) -> None:
 # -- confirmation code
 
 
-def test_the_confirmation_code_goes_with_the_browser(client: Client) -> None:
+def test_the_browser_takes_the_confirmation_code_back_to_the_app(client: Client) -> None:
     visit = a_payment(client)
     (id,) = authorisations(client)
     change(client, "authorisations", id, code="c0de&more")
@@ -344,7 +344,7 @@ def test_sessions(client: Client) -> None:
     assert client.get(inside.link.removeprefix("/s/ci-42")).status == 404
 
 
-def test_the_dialect_decides_how_long_a_page_lasts(tmp_path: Path) -> None:
+def test_the_dialect_determines_the_lifetime_of_a_page(tmp_path: Path) -> None:
     client = Client(an_engine(layers=authorising(tmp_path, of={"consent": {"expires_after": 60}})))
     visit = Visitor(client, f"/sca/consents?consent_id={facts.consent()}")
 
@@ -355,7 +355,7 @@ def test_the_dialect_decides_how_long_a_page_lasts(tmp_path: Path) -> None:
     assert visit.title == "This link has expired"
 
 
-def test_busy_is_a_page_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_is_shown_as_a_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     visit = a_payment(client)
 
     def refuse(*given: Any) -> None:
@@ -366,7 +366,7 @@ def test_busy_is_a_page_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(("ending", "status"), [("decline", 303), ("timeout", 303), ("error", 200)])
-def test_a_fault_ends_it_otherwise_than_the_customer_wants(client: Client, ending: str, status: int) -> None:
+def test_a_fault_overrides_the_decision_of_the_customer(client: Client, ending: str, status: int) -> None:
     visit = a_consent(client)
     state = transaction(client)
     SESSION_FAULTS.keep(state, [{"id": "fault-1", "sca": ending, "seen": 0, "hits": 0}])

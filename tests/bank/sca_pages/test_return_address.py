@@ -1,4 +1,4 @@
-"""Where the payment user's browser is sent in the end, and where it never is."""
+"""The addresses to which the payment user's browser is redirected, and those to which it never is."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from xs2a_sandbox.bank.sca_pages.return_address import asking, list_registered, 
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", " javascript:alert(1)", "//evil.example/x", "nonsense"])
 @pytest.mark.parametrize("decision", ["approve", "decline"])
-def test_addresses_in_the_state_that_no_browser_is_sent_to(client: Client, address: str, decision: str) -> None:
+def test_unsafe_addresses_in_the_state_are_ignored(client: Client, address: str, decision: str) -> None:
     visit = a_payment(client, headers={})
     (id,) = authorisations(client)
     change(client, "authorisations", id, ok=address)
@@ -34,7 +34,7 @@ def test_addresses_in_the_state_that_no_browser_is_sent_to(client: Client, addre
         ("https://tpp.example/%22%3E%3Cscript%3E'", "https://tpp.example/%22%3E%3Cscript%3E'", "https:"),
     ],
 )
-def test_addresses_that_browsers_are_sent_to(client: Client, address: str, location: str, source: str) -> None:
+def test_safe_addresses_are_used(client: Client, address: str, location: str, source: str) -> None:
     visit = a_payment(client, headers={"TPP-Redirect-URI": address})
 
     visit.open()
@@ -42,7 +42,7 @@ def test_addresses_that_browsers_are_sent_to(client: Client, address: str, locat
     assert visit.send(end="decline").headers["location"] == location
 
 
-def test_the_link_itself_says_nothing_about_where_it_ends(client: Client) -> None:
+def test_parameters_of_the_link_do_not_change_the_address(client: Client) -> None:
     visit = a_payment(client)
     visit.link = visit.link.partition("&redirectBackUrl")[0] + "&redirectBackUrl=https://evil.example/"
 
@@ -51,7 +51,7 @@ def test_the_link_itself_says_nothing_about_where_it_ends(client: Client) -> Non
     assert answer.headers["location"] == OK
 
 
-def test_a_browser_registers_nothing(client: Client) -> None:
+def test_the_browser_cannot_register_an_address(client: Client) -> None:
     visit = Visitor(client, f"/sca/consents?consent_id={facts.consent()}&redirectBackUrl=https://evil.example/")
     evil = {"TPP-Redirect-URI": "https://evil.example/", "TPP-Nok-Redirect-URI": "https://evil.example/"}
 
@@ -61,7 +61,7 @@ def test_a_browser_registers_nothing(client: Client) -> None:
     assert "evil.example" not in answer.body.decode()
 
 
-def test_the_address_of_success_stands_in_for_the_other(client: Client) -> None:
+def test_the_address_for_success_is_also_the_default_for_failure(client: Client) -> None:
     visit = a_payment(client, headers={"TPP-Redirect-URI": OK})
 
     assert visit.open(decide="decline").headers["location"] == OK
@@ -88,7 +88,7 @@ BOTH = {"ok": OK, "nok": NOK}
         ({"ok": OK, "nok": "javascript:x"}, False, None),
     ],
 )
-def test_each_ending_has_its_address(authorisation: dict[str, str | None], good: bool, expected: str | None) -> None:
+def test_each_outcome_has_its_address(authorisation: dict[str, str | None], good: bool, expected: str | None) -> None:
     assert return_address(authorisation, good=good) == expected
 
 
@@ -101,11 +101,11 @@ def test_each_ending_has_its_address(authorisation: dict[str, str | None], good:
         ("https://x.example/?a=1#top", "https://x.example/?a=1&confirmationCode=c%26d#top"),
     ],
 )
-def test_the_code_stands_in_the_query_before_the_fragment(address: str, expected: str) -> None:
+def test_the_code_is_added_to_the_query_before_the_fragment(address: str, expected: str) -> None:
     assert return_address({"ok": address}, good=True, code="c&d", name="confirmationCode") == expected
 
 
-def test_who_asks_is_the_host_or_the_apps_own_scheme() -> None:
+def test_the_page_names_the_host_or_the_scheme_of_the_app() -> None:
     assert list_registered(BOTH) == (OK, NOK)
     assert list_registered({"ok": "data:x", "nok": NOK}) == (NOK,)
     assert [asking({"ok": address}) for address in (OK, "my-app://done", "data:x", None)] == [

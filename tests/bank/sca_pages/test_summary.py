@@ -1,4 +1,4 @@
-"""What the payment user is shown of what is asked for."""
+"""The summary of the request that the payment user sees."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.support.engine_client import Client
 from tests.support.visitor import a_basket, a_payment
 
 
-def test_what_is_shown_of_a_payment(client: Client) -> None:
+def test_summary_of_a_payment(client: Client) -> None:
     visit = a_payment(client, amount="1234.50", remittanceInformationUnstructured="Rent & heating")
 
     visit.open()
@@ -25,7 +25,7 @@ def test_what_is_shown_of_a_payment(client: Client) -> None:
         (bodies.CROSS_BORDER, ["Cross-border credit transfer"]),
     ],
 )
-def test_every_product(client: Client, product: str, texts: list[str]) -> None:
+def test_summary_of_every_product(client: Client, product: str, texts: list[str]) -> None:
     visit = a_payment(client, product)
 
     visit.open()
@@ -34,7 +34,7 @@ def test_every_product(client: Client, product: str, texts: list[str]) -> None:
     assert not [text for text in texts if text not in visit.page]
 
 
-def test_what_is_shown_of_a_basket(client: Client) -> None:
+def test_summary_of_a_basket(client: Client) -> None:
     visit = a_basket(client)
 
     visit.open()

@@ -1,4 +1,4 @@
-"""Links to the page: whose they are, how often and how long they work, and forms that were not sent from it."""
+"""Links to the page: their owner, how often and how long they work, and forms that do not come from the page."""
 
 import re
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_link_expires(client: Client, family: str) -> None:
     assert visit.sca_status[-1] == "failed"
 
 
-def test_approving_the_day_before_is_in_time(client: Client) -> None:
+def test_an_approval_on_the_day_before_is_in_time(client: Client) -> None:
     visit = a_payment(client)
     freeze(client, hours=23)
 
@@ -77,7 +77,7 @@ def test_approving_the_day_before_is_in_time(client: Client) -> None:
         ("/sca/consents/x?consent_id=1", 404),
     ],
 )
-def test_links_that_lead_nowhere(client: Client, link: str, status: int) -> None:
+def test_invalid_links(client: Client, link: str, status: int) -> None:
     visit = Visitor(client, link)
 
     assert visit.open().status == status
@@ -85,7 +85,7 @@ def test_links_that_lead_nowhere(client: Client, link: str, status: int) -> None
     assert "<b>" not in visit.page
 
 
-def test_other_methods(client: Client) -> None:
+def test_other_methods_are_refused(client: Client) -> None:
     answer = client.request("DELETE", a_consent(client).link)
 
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, POST")
@@ -98,7 +98,7 @@ def test_head_changes_nothing(client: Client) -> None:
     assert (visit.status, visit.sca_status) == ("RCVD", ["received"])
 
 
-def test_a_preconfigured_consent_stays_as_it_is(client: Client) -> None:
+def test_a_preconfigured_consent_keeps_its_status(client: Client) -> None:
     for decision, back in (("approve", OK), ("decline", NOK)):
         visit = a_consent(client, facts.covered())
         assert visit.resource.endswith(facts.consent())
@@ -106,7 +106,7 @@ def test_a_preconfigured_consent_stays_as_it_is(client: Client) -> None:
         assert visit.status == "valid"
 
 
-def test_a_preconfigured_consent_by_its_bare_link(client: Client) -> None:
+def test_a_preconfigured_consent_can_be_opened_by_its_plain_link(client: Client) -> None:
     visit = Visitor(client, f"/sca/consents?consent_id={facts.consent().upper()}")
 
     visit.log_in()
@@ -140,7 +140,7 @@ def test_an_expired_preconfigured_consent_has_nothing_to_approve(client: Client)
     assert authorisations(client) == {}
 
 
-def test_a_consent_that_was_signed_meanwhile(client: Client) -> None:
+def test_a_consent_that_was_signed_in_the_meantime(client: Client) -> None:
     visit = a_consent(client)
     visit.open()
     form = visit.page
@@ -154,7 +154,7 @@ def test_a_consent_that_was_signed_meanwhile(client: Client) -> None:
     assert visit.sca_status == ["started"]
 
 
-def test_a_payment_that_was_cancelled_meanwhile(client: Client) -> None:
+def test_a_payment_that_was_cancelled_in_the_meantime(client: Client) -> None:
     visit = a_payment(client)
     visit.open()
     form = visit.page
@@ -166,7 +166,7 @@ def test_a_payment_that_was_cancelled_meanwhile(client: Client) -> None:
     assert visit.title == "There is nothing to approve here"
 
 
-def test_an_embedded_authorisation_under_way_is_not_disturbed(client: Client) -> None:
+def test_an_embedded_authorisation_in_progress_is_not_disturbed(client: Client) -> None:
     visit = a_payment(client, headers=BACK | {"TPP-Explicit-Authorisation-Preferred": "true"})
     password = {"psuData": {"password": facts.testdata()["psus"]["anna"]["password"]}}
     wishes = {"TPP-Redirect-Preferred": "false", "PSU-ID": "anna"}
@@ -176,7 +176,7 @@ def test_an_embedded_authorisation_under_way_is_not_disturbed(client: Client) ->
     assert len(visit.sca_status) == 1
 
 
-def test_two_signatories(client: Client) -> None:
+def test_both_signatories_use_the_page(client: Client) -> None:
     change(client, "accounts", ANNAS[0], signatories=["anna", "lukas"])
     visit = a_payment(client)
 
@@ -201,7 +201,7 @@ def test_two_signatories(client: Client) -> None:
     assert visit.open().status == 409
 
 
-def test_the_customer_whom_the_app_names_comes_first(client: Client) -> None:
+def test_the_customer_named_by_the_app_comes_first(client: Client) -> None:
     change(client, "accounts", ANNAS[0], signatories=["anna", "lukas"])
     visit = a_payment(client)
     client.post(f"{visit.resource}/authorisations", headers={"PSU-ID": "lukas"})
@@ -212,7 +212,7 @@ def test_the_customer_whom_the_app_names_comes_first(client: Client) -> None:
     assert 'id="psuId" name="psuId" value="lukas"' in visit.page
 
 
-# -- forged and hostile
+# -- forged forms
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_the_customer_whom_the_app_names_comes_first(client: Client) -> None:
         {"authorisation": "00000000-0000-4000-8000-000000000000"},
     ],
 )
-def test_forms_of_others(client: Client, family: str, fields: dict[str, Any]) -> None:
+def test_forged_forms_are_refused(client: Client, family: str, fields: dict[str, Any]) -> None:
     visit = FAMILIES[family][0](client)
     visit.open()
     before = visit.status, visit.sca_status
@@ -248,7 +248,7 @@ def test_a_form_of_another_payment(client: Client) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"=" * 10, b"a=1&" * 5000, b'{"end": "decline"}'])
-def test_bodies_that_are_no_form(client: Client, body: bytes) -> None:
+def test_bodies_that_are_not_forms(client: Client, body: bytes) -> None:
     answer = client.post(a_payment(client).link, body=body)
 
     assert answer.status == 400

@@ -1,4 +1,4 @@
-"""The pages in the words of the bank and the language of the browser."""
+"""The pages use the bank's wording and the browser's language."""
 
 import re
 from pathlib import Path
@@ -43,16 +43,16 @@ LAGO = """\
         ("DE-ch", "de"),
     ],
 )
-def test_the_browser_chooses_the_language(header: str, language: str) -> None:
+def test_the_language_follows_the_browser(header: str, language: str) -> None:
     assert words(accept_language=header).language == language
 
 
-def test_one_of_a_country_is_near_that_of_another() -> None:
+def test_a_regional_language_falls_back_to_another_region() -> None:
     assert choose_language("de-AT", ["en", "de-CH"]) == "de-CH"
     assert choose_language("de-AT", ["de", "de-AT"]) == "de-AT"
 
 
-def test_every_text_is_there_in_german_and_fills_in_the_same() -> None:
+def test_every_german_text_exists_with_the_same_placeholders() -> None:
     texts = bundled_pages().texts
     assert texts["en"].keys() == texts["de"].keys()
     for name, text in texts["en"].items():
@@ -68,7 +68,7 @@ def test_editors_complete_the_names_of_all_texts() -> None:
     assert {name: one["description"] for name, one in properties.items()} == texts
 
 
-def test_days_and_amounts_are_written_as_people_there_do() -> None:
+def test_dates_and_amounts_have_the_local_format() -> None:
     amount = {"amount": "1234567.80", "currency": "EUR"}
     assert words(accept_language="de").day("2027-03-05") == "5. März 2027"
     assert words(accept_language="de").money(amount) == "1.234.567,80 EUR"
@@ -76,12 +76,12 @@ def test_days_and_amounts_are_written_as_people_there_do() -> None:
     assert words(accept_language="en").money(amount) == "1,234,567.80 EUR"
 
 
-def test_a_language_lacks_what_english_has() -> None:
+def test_missing_texts_are_shown_in_english() -> None:
     own = words(ScaPages(texts={"it": {"approve": "Autorizza"}}), "it")
     assert (own.language, own("approve"), own("decline")) == ("it", "Autorizza", "Decline")
 
 
-def test_a_page_is_german_for_who_reads_german() -> None:
+def test_a_german_browser_gets_a_german_page() -> None:
     client = Client(an_engine())
     visit = a_payment(client)
     page = client.request("GET", visit.link, headers={"Accept-Language": "de-AT"}).body.decode()
@@ -92,7 +92,7 @@ def test_a_page_is_german_for_who_reads_german() -> None:
     assert "Wir kennen diese Zustimmung nicht" in trouble
 
 
-def test_the_bank_says_it_in_its_own_words(tmp_path: Path) -> None:
+def test_the_bank_can_use_its_own_texts(tmp_path: Path) -> None:
     client = Client(an_engine(layers=[[write(tmp_path / "lago", {"a.yaml": LAGO})]]))
     visit = a_consent(client, *TWO)
     answer = client.request("GET", visit.link, headers={"Accept-Language": "fr"})

@@ -1,1 +1,1 @@
-"""An app for household accounts, and what tries it: `check.py` is the command of a campaign."""
+"""An app for household accounts, and its tests. `check.py` is the command of a campaign."""

@@ -1,7 +1,7 @@
-"""An app that reads accounts and pays, with the bugs of production planted by name.
+"""An app that reads accounts and pays, with bugs from production that can be switched on by name.
 
-Most were found in apps that people use; their issues stand beside them. Without them it is how an app could do it: the
-bank's trouble is told as such, a connection that has ended is asked for again, nothing is paid twice.
+Most of them were found in real apps; the issues are named next to them. Without the bugs the app is correct: it reports
+the bank's failures, asks the customer to renew an ended connection, and pays nothing twice.
 """
 
 import http.client
@@ -46,7 +46,7 @@ Json = dict[str, Any]
 
 
 class BankTrouble(Exception):
-    """The bank has not done what it was asked; `status` is None where it was not even understood."""
+    """The bank has rejected a request, or its answer was unreadable (`status` None)."""
 
     def __init__(self, status: int | None, code: str = "") -> None:
         super().__init__(f"{status} {code}")
@@ -55,18 +55,18 @@ class BankTrouble(Exception):
 
     @property
     def is_of_all(self) -> bool:
-        """Says whether no other account would do better."""
+        """Return whether this is the best account."""
         return self.status in (401, 403, 429) or self.code == "CONSENT_UNKNOWN"
 
 
 class Customer(Protocol):
     def approve(self, links: Mapping[str, Any]) -> str | None:
-        """Where the browser came back to: the last part of the address, if it came back at all."""
+        """Return the last part of the address to which the browser returned, if it did."""
         ...
 
 
 class App:
-    """`bugs` are the names of those that it has."""
+    """`bugs` are the names of the switched-on bugs."""
 
     def __init__(self, url: str, folder: Path, bugs: frozenset[str]) -> None:
         self.bugs = bugs
@@ -83,18 +83,18 @@ class App:
 
     @property
     def state(self) -> str | None:
-        """The connection's."""
+        """Return the ids of the connection."""
         return self.store["connection"] and self.store["connection"]["state"]
 
     # -- connecting
 
     def connect(self, customer: Customer) -> None:
-        """Where there is no connection, or one that has ended."""
+        """Connect if there is no connection, or it has ended."""
         if self.state in (None, "ended"):
             self._connect(customer)
 
     def reconnect(self, customer: Customer) -> None:
-        """The customer wants it: the old one stays until there is a new one."""
+        """Create the connection that the customer wants. The old one stays until the new one works."""
         if "reconnect-deletes" in self.bugs:
             self.store["connection"] = None
         self._connect(customer)
@@ -138,7 +138,7 @@ class App:
     # -- reading
 
     def sync(self) -> None:
-        """Reads all accounts, each by itself."""
+        """Read all accounts separately."""
         if self.state != "valid":
             return
         try:
@@ -158,7 +158,7 @@ class App:
                     return
 
     def _note(self, trouble: BankTrouble) -> None:
-        """Says it, and asks for a new connection where the bank wants one."""
+        """Report the trouble, and request a new connection if the bank needs one."""
         state, message = "valid", TROUBLE
         if trouble.status == 401:
             state, message = ("error", "") if "expired-stays" in self.bugs else ("ended", RENEW)
@@ -172,7 +172,10 @@ class App:
         self.messages.append(message)
 
     def _entries(self, id: str) -> tuple[list[Json], list[Json]]:
-        """The booked and the pending entries; of a shorter time, or the booked ones alone, where the bank insists."""
+        """Return booked and pending entries.
+
+        If the bank insists, reduce this to a shorter period or to booked entries.
+        """
         status, days, refused = "both", _YEAR, BankTrouble(None)
         for _ in range(5):
             try:
@@ -206,7 +209,7 @@ class App:
         return booked, pending
 
     def _keep(self, id: str, booked: list[Json], pending: list[Json]) -> None:
-        """In place of those that were there: the bank knows best."""
+        """Replace the stored entries, because the bank's are right."""
         self.received[id] = len(booked) + len(pending)
         ids = {entry.get("transactionId") for entry in booked + pending}
         entries = []
@@ -225,7 +228,7 @@ class App:
     # -- paying
 
     def pay(self, customer: Customer, amount: str) -> None:
-        """Once: where the answer is lost nobody knows whether it was paid, and the customer is told so."""
+        """Pay once. If the answer is lost, tell the customer that the result is unknown."""
         intent = f"KASSA-{len(self.store['payments']) + 1}"
         payment = self.store["payments"][intent] = {"state": "sent"}
         self.save()
@@ -255,7 +258,7 @@ class App:
         self.follow()
 
     def follow(self) -> None:
-        """Asks how the payments are that have not ended."""
+        """Read the states of the payments that have not ended."""
         for payment in self.store["payments"].values():
             if "id" not in payment or payment["state"] not in _OPEN:
                 continue
@@ -279,7 +282,7 @@ class App:
         return self._ask("GET", path, **consent)
 
     def _ask(self, method: str, path: str, body: Any = None, **headers: str) -> Json:
-        """The answer's object. Raises BankTrouble."""
+        """Return the object in the answer. Raises BankTrouble."""
         time.sleep(max(0.0, self._not_before - time.monotonic()))
         connection = http.client.HTTPConnection(self._url.hostname or "", self._url.port, timeout=10)
         sent = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.1", "Content-Type": "application/json"}
@@ -310,7 +313,7 @@ def _redirect() -> dict[str, str]:
 
 
 def _code(value: Any) -> str:
-    """The code of an error; empty where the bank gives none."""
+    """Return the code of an error, or an empty string."""
     messages = value.get("tppMessages") if isinstance(value, dict) else None
     first = messages[0] if isinstance(messages, list) and messages else None
     return str(first.get("code", "")) if isinstance(first, dict) else ""

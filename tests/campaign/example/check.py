@@ -2,7 +2,7 @@
 
     xs2a-sandbox campaign --dialect berlin-group-1.3 -- python check.py [BUG,BUG…]
 
-What must hold whatever goes wrong is told as a finding; where nothing goes wrong all has to be there.
+It prints a finding if a rule is violated that must hold under every fault. Without a fault, all data must be complete.
 """
 
 import http.client
@@ -20,11 +20,11 @@ from app import BUGS, CANCELLED, IBANS, App
 _PREFIX = "XS2A_SANDBOX_"
 _WITHOUT_LIST = "closed-account-fails-list"
 ACCOUNT = "3d9a81b3-a47d-4130-8765-a9c0ff861b02"
-"""The id of the account that has the first of the IBANs."""
+"""Return the id of the account with the first of these IBANs."""
 
 
 class Psu:
-    """Approves, in a browser or in the bank's app."""
+    """A customer who approves in a browser or in the bank's app."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._url = urlsplit(environ[f"{_PREFIX}URL"])
@@ -40,7 +40,7 @@ class Psu:
         return "ok"
 
     def wait(self, days: int) -> None:
-        """Lets days pass, in which the bank books what was pending."""
+        """Let days pass, so that the bank books pending entries."""
         self._ask("POST", f"{self._url.path}/_sandbox/clock", {"move": f"{days}d"})
         target = f"{self._url.path}/_sandbox/state/accounts/{ACCOUNT}"
         account = json.loads(self._ask("GET", target)[2])
@@ -60,7 +60,7 @@ class Psu:
 
 
 def check(app: App, psu: Psu, fault: Mapping[str, Any] | None) -> Iterator[str]:
-    """What is wrong, whatever goes wrong at the bank."""
+    """Yield violations of the rules that must hold under every fault."""
     connects = len(app.store["connects"])
     steps: list[Callable[[], None]] = [
         app.follow,

@@ -1,4 +1,4 @@
-"""Results for CI, in JUnit's form."""
+"""JUnit results for CI."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -23,7 +23,7 @@ def test_a_suite_for_each_point_counts_its_faults() -> None:
     }
 
 
-def test_a_fault_with_findings_is_a_failure_and_another_is_not() -> None:
+def test_only_a_fault_with_findings_is_a_failure() -> None:
     cases = {
         f"{case.get('classname')} {case.get('name')}": case
         for suite in suites(write(RESULTS, FOLDER)).values()
@@ -33,29 +33,31 @@ def test_a_fault_with_findings_is_a_failure_and_another_is_not() -> None:
     assert cases["account-list 1 busy, before"].find("failure") is None
     failure = cases["initiate-payment 1 reset, after"].find("failure")
     assert failure is not None
-    assert (failure.get("type"), failure.get("message")) == ("payments", "2 payments of the intent <E-1>")
+    assert (failure.get("type"), failure.get("message")) == ("payments", "The app made 2 payments of <E-1>.")
 
 
-def test_all_findings_of_a_fault_stand_in_one_failure() -> None:
+def test_all_findings_of_a_fault_are_one_failure() -> None:
     more = replace(FOUND, findings=(*FOUND.findings, AppFinding("recovery", "the next run fails")))
 
     (failure,) = suites(write(replace(RESULTS, results=(more,)), FOLDER))["initiate-payment 1"].iter("failure")
     assert (failure.get("type"), failure.text) == (
         "payments",
-        "payments: 2 payments of the intent <E-1>\nrecovery: the next run fails",
+        "payments: The app made 2 payments of <E-1>.\nrecovery: the next run fails",
     )
 
 
-def test_what_no_xml_can_hold_is_written_all_the_same() -> None:
+def test_characters_that_xml_forbids_are_replaced() -> None:
     odd = replace(FOUND, findings=(AppFinding("assertion", "\x00\x1b[31mred"),))
 
     (failure,) = suites(write(replace(RESULTS, results=(odd,)), FOLDER))["initiate-payment 1"].iter("failure")
     assert "red" in str(failure.get("message"))
 
 
-def test_the_exit_statuses_and_the_warnings_are_there_to_be_read() -> None:
+def test_exit_statuses_and_warnings_are_included() -> None:
     made = suites(write(RESULTS, FOLDER))
 
-    assert [one.text for one in made["account-list 1"].iter("system-out")] == ["exit 1, then 0"]
+    assert [one.text for one in made["account-list 1"].iter("system-out")] == [
+        "exit status 1 with the fault, 0 in the run after it"
+    ]
     (about,) = (one.text or "" for one in made["campaign"].iter("system-out"))
     assert about.splitlines()[-1] == "mind the gap"

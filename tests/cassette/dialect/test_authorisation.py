@@ -1,4 +1,4 @@
-"""The section `authorisation`: families, their pages and options, and what cannot be."""
+"""The section `authorisation`: families, their pages and options, and mistakes."""
 
 from pathlib import Path
 
@@ -19,24 +19,24 @@ def read(directory: Path, *sections: str, dialect: str = "xs2a-1.84") -> Authori
     return interface.authorisation
 
 
-def test_a_family_has_what_is_said_for_all_and_more_that_is_said_for_it(tmp_path: Path) -> None:
+def test_options_of_a_family_override_general_options(tmp_path: Path) -> None:
     both = read(tmp_path, "{attempts: 5, of: {consent: {sca: oauth}}}", "{sca: embedded}")
     assert (both.options("consent")["sca"], both.options("consent")["attempts"]) == ("oauth", 5)
     assert (both.options("payment")["sca"], both.options("payment")["attempts"]) == ("embedded", 5)
     assert both.options("none") == {}
 
 
-def test_null_takes_a_family_or_the_endpoint_out(tmp_path: Path) -> None:
+def test_null_removes_a_family_or_the_endpoint(tmp_path: Path) -> None:
     less = read(tmp_path, "{of: {basket: null}, endpoint: null}")
     assert "basket" not in less.of
     assert less.endpoint is None
 
 
-def test_null_is_never_for_what_decides_by_itself(tmp_path: Path) -> None:
+def test_null_turns_off_automatic_decisions(tmp_path: Path) -> None:
     assert "decides_after" not in read(tmp_path, "{decides_after: null}").options("payment")
 
 
-def test_a_page_is_filled_with_members(tmp_path: Path) -> None:
+def test_a_page_address_is_filled_with_members(tmp_path: Path) -> None:
     page = PageAddress.parse("own/pages?i={id}&kind={product}")
     assert page.path == ("own", "pages")
     assert page.fill("a b", {"product": "x&y", "id": "other"}) == "own/pages?i=a%20b&kind=x%26y"
@@ -46,19 +46,43 @@ def test_a_page_is_filled_with_members(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "place", "words"),
     [
-        ("{of: {consent: {page: consents}}}", "2:38", "a page's address is a path and parameters, such as"),
-        ('{of: {consent: {page: "consents?x={y}"}}}', "2:38", "one parameter must hold {id}"),
-        ('{of: {consent: {page: "consents?x={id}&y={id}"}}}', "2:38", "one parameter must hold {id}"),
-        ('{of: {consent: {page: "consents?x={id}&x={y}"}}}', "2:38", "a parameter is given twice"),
-        ('{of: {consent: {page: "consents/{id}?x={id}"}}}', "2:38", "a page's address is a path and parameters"),
-        ('{of: {consent: {page: "payments?x={id}"}}}', "7:1", "the path payments is that of consent, too"),
-        ('{of: {consent: {page: "authorize?x={id}"}}}', "2:38", "the path authorize is that of the authorisation end"),
-        ("{endpoint: {path: logins}}", "7:1", "the path logins is that of the authorisation endpoint, too"),
-        ("{of: {consent: {page: null}}}", "7:1", "it can be authorised by redirect and oauth, and there is no page"),
-        ("{of: {consent: {page: null, approaches: [oauth, embedded]}}}", "2:31", "it can be authorised by oauth, and"),
+        ("{of: {consent: {page: consents}}}", "2:38", "the address of a page must be a path with parameters, such as"),
+        ('{of: {consent: {page: "consents?x={y}"}}}', "2:38", "one parameter must be {id}"),
+        ('{of: {consent: {page: "consents?x={id}&y={id}"}}}', "2:38", "one parameter must be {id}"),
+        ('{of: {consent: {page: "consents?x={id}&x={y}"}}}', "2:38", "each parameter can occur only once"),
+        (
+            '{of: {consent: {page: "consents/{id}?x={id}"}}}',
+            "2:38",
+            "the address of a page must be a path with parameters",
+        ),
+        (
+            '{of: {consent: {page: "payments?x={id}"}}}',
+            "7:1",
+            "the path payments is also the path of consent; choose another one",
+        ),
+        (
+            '{of: {consent: {page: "authorize?x={id}"}}}',
+            "2:38",
+            "the path authorize is also the path of the authorisation end",
+        ),
+        (
+            "{endpoint: {path: logins}}",
+            "7:1",
+            "the path logins is also the path of the authorisation endpoint; choose another one",
+        ),
+        ("{of: {consent: {page: null}}}", "7:1", "it can be authorised by redirect and oauth, which needs a page"),
+        (
+            "{of: {consent: {page: null, approaches: [oauth, embedded]}}}",
+            "2:31",
+            "it can be authorised by oauth, which",
+        ),
         ('{endpoint: {finds: {consent: "{{ nothing }}"}}}', "2:45", "unknown name 'nothing'"),
         ('{of: {consent: {rows: [{label: A, text: "{{ result }}"}]}}}', "2:56", "unknown name 'result'"),
-        ("{scopes: {mine: {text: service_acounts}}}", "2:39", "no text 'service_acounts'; did you mean service_acc"),
+        (
+            "{scopes: {mine: {text: service_acounts}}}",
+            "2:39",
+            "unknown page text 'service_acounts'; did you mean service_acc",
+        ),
         ("{of: {mortgage: {}}}", "2:22", "unknown key mortgage"),
         ("{of: {consent: {sca: redirct}}}", "2:37", "did you mean redirect?"),
         ("{attempts: 0}", "2:27", "must be at least 1"),
@@ -70,11 +94,11 @@ def test_a_mistake(tmp_path: Path, section: str, place: str, words: str) -> None
         read(tmp_path, section)
     (problem,) = failure.value.problems
     assert words in problem.text
-    if place != "7:1":  # of the dialect below
+    if place != "7:1":  # in the dialect below
         assert f"{problem.line}:{problem.column}" == place
 
 
-def test_two_files_of_a_layer_do_not_say_one_thing(tmp_path: Path) -> None:
+def test_two_files_of_a_layer_cannot_set_the_same_option(tmp_path: Path) -> None:
     text = "cassette: 1\nauthorisation: {attempts: 4}\n"
     folder = write(tmp_path, {"a.yaml": text, "b.yaml": text})
     with pytest.raises(Unreadable) as failure:
@@ -83,7 +107,7 @@ def test_two_files_of_a_layer_do_not_say_one_thing(tmp_path: Path) -> None:
     assert "authorisation.attempts is already in" in problem.text
 
 
-def test_a_quirk_of_authorisations_is_for_dialects_that_have_some(tmp_path: Path) -> None:
+def test_a_quirk_of_authorisations_needs_a_dialect_with_authorisations(tmp_path: Path) -> None:
     dialect = (
         "cassette: 1\nevery_error: {body: {text: '{{ error.text }}'}}\n"
         "operations: [{id: a, method: GET, path: /a, respond: {text: a}}]\n"
@@ -92,5 +116,5 @@ def test_a_quirk_of_authorisations_is_for_dialects_that_have_some(tmp_path: Path
     folders = [write(tmp_path / name, {"a.yaml": text}) for name, text in (("own", dialect), ("quirk", quirk))]
     with pytest.raises(Unreadable) as failure:
         layers.read([[folder] for folder in folders], SCHEMAS, NAMED)
-    assert "this quirk does nothing here" in str(failure.value)
+    assert "this quirk has no effect" in str(failure.value)
     assert layers.read([[bundled("cassettes") / "xs2a-1.84"], [folders[1]]], SCHEMAS, NAMED).quirks == ("a",)

@@ -1,4 +1,4 @@
-"""A dialect that is made of another: what it takes out of it and changes of it, and every mistake at its place."""
+"""A dialect that extends another: removals, changes, and mistakes with their places."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ BASE = {
 
 
 def problems(directory: Path, *texts: str, base: bool = True) -> list[Problem]:
-    """What is wrong with a dialect of these files, beside the one that it extends."""
+    """Return the problems of a dialect with these files. The dialect that it extends is in the folder next to it."""
     if base:
         write(directory / "base", BASE)
     write(directory / "mine", {f"{number}.yaml": text for number, text in enumerate(texts)})
@@ -50,14 +50,14 @@ def engine(directory: Path, *texts: str) -> Engine:
     return Engine(Parts(Banks(Bank(interface, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=USUAL))
 
 
-def test_all_that_is_not_named_stays(tmp_path: Path) -> None:
+def test_inherited_entries_are_unchanged(tmp_path: Path) -> None:
     bank = engine(tmp_path, "cassette: 1\nextends: base\n")
     assert json.loads(ask(bank).body) == {"list": 1, "more": {"a": 1, "b": 2}}
     assert header(ask(bank, "/v1/things?a=1"), "X-Sandbox-Rule") == "first"
     assert ask(bank, "/v1/things/1").status == 418
 
 
-def test_entries_are_left_out_changed_and_added(tmp_path: Path) -> None:
+def test_entries_can_be_removed_changed_and_added(tmp_path: Path) -> None:
     bank = engine(
         tmp_path,
         """\
@@ -79,7 +79,7 @@ def test_entries_are_left_out_changed_and_added(tmp_path: Path) -> None:
     assert ask(bank, "/v1/things?b=1").body == b'"mine"'
 
 
-def test_an_entry_of_the_same_id_replaces_the_whole(tmp_path: Path) -> None:
+def test_an_entry_with_the_same_id_replaces_the_inherited_one(tmp_path: Path) -> None:
     bank = engine(
         tmp_path,
         "cassette: 1\nextends: base\n",
@@ -92,13 +92,13 @@ def test_an_entry_of_the_same_id_replaces_the_whole(tmp_path: Path) -> None:
     assert ask(bank, "/v1/things/7").body == b'"7"'
 
 
-def test_options_are_changed_wherever_the_handler_is(tmp_path: Path) -> None:
+def test_options_are_changed_wherever_the_handler_is_used(tmp_path: Path) -> None:
     text = "cassette: 1\nextends: base\nchanges: {options: {accounts.list: {rights: null}}}\n"
     (operation,) = [o for o in engine(tmp_path, text).interface.operations.values() if o.id == "consent"]
     assert operation.behaviour.options == {"sca_days": 90}
 
 
-def test_one_extends_the_next(tmp_path: Path) -> None:
+def test_a_dialect_can_extend_a_derived_dialect(tmp_path: Path) -> None:
     write(tmp_path / "middle", {"a.yaml": "cassette: 1\nextends: base\nchanges: {errors: {odd: {status: 400}}}\n"})
     bank = engine(tmp_path, "cassette: 1\nextends: middle\nwithout: [list, first]\n")
     assert ask(bank, "/v1/things/1").status == 400
@@ -106,7 +106,7 @@ def test_one_extends_the_next(tmp_path: Path) -> None:
     assert [folder.name for folder in bank.interface.foundation] == ["base", "middle"]
 
 
-def test_the_bundled_dialect_is_there_for_any(tmp_path: Path) -> None:
+def test_any_dialect_can_extend_the_bundled_one(tmp_path: Path) -> None:
     bank = engine(tmp_path, "cassette: 1\nextends: xs2a-1.84\n")
     assert len(bank.interface.operations) > 30
 
@@ -115,10 +115,10 @@ def test_the_bundled_dialect_is_there_for_any(tmp_path: Path) -> None:
     ("text", "place", "said"),
     [
         ("extends: mine", "0.yaml:2:10", "the dialect mine extends itself"),
-        ("extends: bse", "0.yaml:2:10", "there is no dialect 'bse'; did you mean base?"),
-        ("extends: ../base", "0.yaml:2:10", "there is no dialect '../base'; "),
-        ("extends: cases", "0.yaml:2:10", "there is no dialect 'cases'; "),
-        ("without: [list]", "0.yaml:2:1", "without needs the key extends beside it"),
+        ("extends: bse", "0.yaml:2:10", "unknown dialect 'bse'; did you mean base?"),
+        ("extends: ../base", "0.yaml:2:10", "unknown dialect '../base'; "),
+        ("extends: cases", "0.yaml:2:10", "unknown dialect 'cases'; "),
+        ("without: [list]", "0.yaml:2:1", "without also needs the key extends"),
         ("extends: base\nwithout: [lst]", "0.yaml:3:11", "base has no entry 'lst'; did you mean list?"),
         (
             "extends: base\nwithout: [first, list, first]",
@@ -164,20 +164,20 @@ def test_a_mistake(tmp_path: Path, text: str, place: str, said: str) -> None:
     assert any(one.startswith(f"{place} ") for one in mistakes if said in one), mistakes
 
 
-def test_dialects_that_extend_each_other_are_told(tmp_path: Path) -> None:
+def test_dialects_that_extend_each_other_are_reported(tmp_path: Path) -> None:
     write(tmp_path / "base", {"a.yaml": "cassette: 1\nextends: mine\n"})
     (problem, *_) = problems(tmp_path, "cassette: 1\nextends: base\n", base=False)
-    assert problem.text == "the dialect mine extends itself, by way of base"
+    assert problem.text == "the dialect mine extends itself, through base"
     assert problem.file.parent.name == "base"
 
 
-def test_a_dialect_extends_one(tmp_path: Path) -> None:
+def test_a_dialect_cannot_extend_two_dialects(tmp_path: Path) -> None:
     (problem, *_) = problems(tmp_path, "cassette: 1\nextends: base\n", "cassette: 1\nextends: xs2a-1.84\n")
     assert (problem.file.name, problem.line, problem.column) == ("1.yaml", 2, 1)
-    assert problem.text.startswith("the dialect extends base already, at ")
+    assert problem.text.startswith("the dialect already extends base, at ")
 
 
-def test_several_files_change_what_is_theirs(tmp_path: Path) -> None:
+def test_several_files_can_contain_changes(tmp_path: Path) -> None:
     bank = engine(
         tmp_path,
         "cassette: 1\nextends: base\nwithout: [first]\nchanges: {errors: {odd: {status: 400}}}\n",
@@ -187,29 +187,29 @@ def test_several_files_change_what_is_theirs(tmp_path: Path) -> None:
     assert ask(bank, "/v1/things/1").status == 400
 
 
-def test_two_files_that_change_the_same_are_told(tmp_path: Path) -> None:
+def test_two_files_that_change_the_same_entry_are_reported(tmp_path: Path) -> None:
     change = "cassette: 1\nextends: base\nchanges:\n  errors: {odd: {status: %s}}\n"
     (problem,) = problems(tmp_path, change % 400, change % 409)
     assert (problem.file.name, problem.line, problem.column) == ("1.yaml", 4, 12)
-    assert problem.text.startswith("odd is changed already at ")
+    assert problem.text.startswith("odd is already changed at ")
     assert problem.text.endswith("0.yaml:4")
 
 
-def test_what_is_said_once_stands_in_one_file_of_a_layer(tmp_path: Path) -> None:
+def test_a_section_is_allowed_in_only_one_file_of_a_layer(tmp_path: Path) -> None:
     every = 'every_answer: {headers: {X-A: "1"}}\n'
     (problem,) = problems(tmp_path, f"cassette: 1\nextends: base\n{every}", f"cassette: 1\n{every}")
     assert (problem.file.name, problem.code) == ("1.yaml", "duplicate-id")
     assert problem.text.startswith("every_answer is already in ")
 
 
-def test_a_layer_over_a_dialect_extends_none(tmp_path: Path) -> None:
+def test_a_layer_above_a_dialect_cannot_extend_another(tmp_path: Path) -> None:
     write(tmp_path / "base", BASE)
     write(tmp_path / "cases", {"a.yaml": "cassette: 1\nextends: base\n"})
     (problem,) = layers.check([[tmp_path / "base"], [tmp_path / "cases"]], SCHEMAS, NAMED)[1]
     assert problem.text.startswith("only a dialect can extend another")
 
 
-def test_examples_are_those_of_the_dialect_that_is_spoken(tmp_path: Path) -> None:
+def test_examples_of_the_dialect_in_use_replace_inherited_ones(tmp_path: Path) -> None:
     write(tmp_path / "base", BASE)
     shown = "changes: {operations: {list: {examples: [{request: {}, expect: {status: 200}}]}}}\n"
     write(tmp_path / "middle", {"a.yaml": f"cassette: 1\nextends: base\n{shown}"})
@@ -219,7 +219,7 @@ def test_examples_are_those_of_the_dialect_that_is_spoken(tmp_path: Path) -> Non
     assert [len(one.operations["list"].examples) for one in (middle, mine)] == [1, 0]
 
 
-def test_an_error_that_many_raise_is_told_once(tmp_path: Path) -> None:
+def test_a_removed_error_that_many_handlers_raise_is_reported_once(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "mine", {"a.yaml": "cassette: 1\nextends: berlin-group-1.3\nwithout: [consent-unknown]\n"}
     )

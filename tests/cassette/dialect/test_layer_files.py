@@ -5,28 +5,28 @@ from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA, cassettes, folde
 from xs2a_sandbox.errors import Unreadable
 
 
-def test_file_names_and_directories(tmp_path):
+def test_files_are_found_by_name_and_in_folders(tmp_path):
     mistakes = problems(tmp_path, {"a.yml": "cassette: 1\n", "deep/er/b.yaml": "x: 1\n", "c.json": "{}", "d.txt": "x"})
     assert sorted((p.file.name, p.code) for p in mistakes) == [("a.yml", "file-name"), ("b.yaml", "no-cassette")]
     _, mistakes = check(tmp_path / "other", {})
     assert mistakes == []
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(Unreadable) as raised:
         cassettes([[tmp_path / "none.yaml"]], SCHEMAS)
     (problem,) = raised.value.problems
     assert (problem.code, problem.text) == ("unreadable", "there is no such file or directory")
 
 
-def test_test_data_is_no_cassette_in_the_folder_of_a_dialect_alone(tmp_path):
+def test_data_are_skipped_only_in_the_folder_of_a_dialect(tmp_path):
     (tmp_path / TESTDATA).write_text("testdata: 2\n")
     assert cassettes([[tmp_path]], SCHEMAS) == [[]]
     with pytest.raises(Unreadable):
         cassettes([[], [tmp_path]], SCHEMAS)
 
 
-def test_a_cassette_that_was_read_is_taken_as_it_is(tmp_path):
+def test_a_loaded_cassette_is_used_unchanged(tmp_path):
     (tmp_path / "a.yaml").write_text("cassette: 1\n")
     ((cassette,),) = cassettes([[tmp_path]], SCHEMAS)
     assert cassettes([[cassette]], SCHEMAS) == [[cassette]]

@@ -7,7 +7,7 @@ OPERATIONS = "cassette: 1\noperations:\n"
 GET = "  - id: a\n    match: {operation: list}\n"
 
 MISTAKES = [
-    # text of the cassette, line, column, code, what the text says
+    # the text of the cassette, line, column, code, the problem's text
     (RULES + GET + "    respond: {body: 1}\n    sequence: [{body: 2}]\n", 3, 5, "behaviour", "sequence and respond"),
     (
         RULES + GET + "    sequence: [{body: 2}]\n    handler: token.revoke\n",
@@ -19,7 +19,7 @@ MISTAKES = [
     (RULES + GET + "    doc: no answer\n", 3, 5, "behaviour", "not none"),
     (RULES + GET + "    respond: {}\n    on_exhausted: fail\n", 6, 19, "behaviour", "sequence"),
     (RULES + GET + "    respond: {}\n    with: {a: 1}\n", 6, 11, "behaviour", "handler"),
-    (RULES + GET + "    bank: true\n", 5, 11, "no-bank", "no bank is configured"),
+    (RULES + GET + "    bank: true\n", 5, 11, "no-bank", "bank: true needs a bank"),
     (RULES + "  - id: a\n    match: {operation: lsit}\n    respond: {}\n", 4, 24, "unknown-operation", "'list'"),
     (RULES + "  - id: a\n    match: {operation: list, path: /x}\n    respond: {}\n", 4, 12, "match", "either"),
     (RULES + "  - id: a\n    match: {}\n    respond: {}\n", 4, 12, "match", "either"),
@@ -74,7 +74,7 @@ MISTAKES = [
     (RULES + GET + "    respond: {base64: 'no!'}\n", 5, 23, "answer", "base64"),
     (RULES + GET + "    respond: {base64: 'é'}\n", 5, 23, "answer", "base64"),
     (RULES + GET + "    respond: {file: none.json}\n", 5, 21, "answer", "none.json"),
-    (RULES + GET + "    respond: {status: 204, body: 1}\n", 5, 23, "answer", "no body"),
+    (RULES + GET + "    respond: {status: 204, body: 1}\n", 5, 23, "answer", "cannot have a body"),
     (RULES + GET + "    respond: {headers: {A B: x}}\n", 5, 30, "answer", "header name"),
     (RULES + GET + "    respond: {status: '200'}\n", 5, 23, "answer", "number"),
     (RULES + GET + "    respond: {}\n    effects: [{set: notes, to: {}}]\n", 6, 21, "effect", "state."),
@@ -105,7 +105,7 @@ def test_every_mistake_has_its_place_and_code(tmp_path, text, line, column, code
     assert said in mistakes[0].text or code == "syntax"
 
 
-def test_all_problems_of_all_files_at_once(tmp_path):
+def test_all_problems_of_all_files_are_reported_together(tmp_path):
     mistakes = [text.replace("id: a", f"id: a{i}") for i, (text, *_) in enumerate(MISTAKES)]
     found = problems(tmp_path, {f"{i:02}.yaml": text for i, text in enumerate(mistakes) if MISTAKES[i][3] not in LATER})
     expected = {(f"{i:02}.yaml", line, code) for i, (_, line, _, code, _) in enumerate(MISTAKES) if code not in LATER}
@@ -113,10 +113,10 @@ def test_all_problems_of_all_files_at_once(tmp_path):
 
 
 LATER = ("unknown-operation", "unknown-error")
-"""Told once every file can be read: what a broken one defines is not known."""
+"""References are checked only after all files could be read, because the content of a broken file is unknown."""
 
 
-def test_ids_are_unique_inside_a_layer_also_across_files(tmp_path):
+def test_ids_are_unique_within_a_layer_across_files(tmp_path):
     one = {"cassette": 1, "rules": [{"id": "r", "match": {"path": "/x"}, "respond": {}}]}
     two = {"cassette": 1, "operations": [{"id": "r", "method": "GET", "path": "/y", "respond": {}}]}
     three = {"cassette": 1, "errors": {"e": {"status": 400, "code": "C", "text": "t"}}}
@@ -127,7 +127,7 @@ def test_ids_are_unique_inside_a_layer_also_across_files(tmp_path):
     assert "three.yaml:1" in mistakes[1].text
 
 
-def test_the_same_id_in_a_later_layer_replaces_the_whole(tmp_path):
+def test_the_same_id_in_a_later_layer_replaces_the_entry(tmp_path):
     first = rules(
         {"id": "r", "match": {"operation": "list", "query": {"a": "1"}}, "respond": {"status": 201, "body": 1}}
     )
@@ -140,22 +140,25 @@ def test_the_same_id_in_a_later_layer_replaces_the_whole(tmp_path):
     assert ask(bank, "/v1/elsewhere/5").body == b'"moved"'
 
 
-def test_a_dialect_must_say_how_it_says_errors(tmp_path):
+def test_a_dialect_must_define_the_format_of_errors(tmp_path):
     bank = {key: value for key, value in BANK.items() if key != "every_error"}
     (problem,) = problems(tmp_path, bank=bank)
     assert (problem.code, problem.file.name) == ("incomplete", "bank.yaml")
     assert "every_error" in problem.text
 
 
-def test_what_answers_is_found_by_its_name(tmp_path):
+def test_entries_are_found_by_their_id(tmp_path):
     bank = engine(tmp_path, rules({"id": "mine", "match": {"operation": "one"}})).interface
     assert bank.entry("mine") is bank.rules[0]
     assert bank.entry("one") is bank.operations["one"]
     assert bank.entry("nobody") is None
 
 
-def test_what_every_request_must_bring(tmp_path):
-    """Beside what an operation asks for itself; of one header its own counts alone, and a later layer's of both."""
+def test_requirements_of_every_request_are_merged(tmp_path):
+    """They are added to the operation's own requirements.
+
+    For the same header the operation's own requirement wins, or both apply if a later layer adds one.
+    """
     text = """
     cassette: 1
     every_request: {headers: {X-One: {format: ip}, X-Two: {any: [{absent: true}, {equals: two}]}}}
@@ -178,7 +181,7 @@ def test_what_every_request_must_bring(tmp_path):
     assert constraints_of("one") == {}
 
 
-def test_a_mistake_in_what_every_request_must_bring(tmp_path):
+def test_mistakes_in_requirements_of_every_request(tmp_path):
     (problem,) = problems(tmp_path, {"e.yaml": "cassette: 1\nevery_request: {headers: {X-One: {regex: '('}}}\n"})
 
     assert (problem.line, problem.code) == (2, "matcher")

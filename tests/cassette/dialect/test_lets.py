@@ -1,4 +1,4 @@
-"""The section `let`: values that a dialect names once, for all of its operations and rules."""
+"""The section `let`: values that a dialect defines once for all its operations and rules."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def read(response: Any) -> Any:
     return json.loads(response.body)
 
 
-def test_a_value_is_there_in_every_part_of_operations_rules_and_errors(tmp_path: Path) -> None:
+def test_a_value_is_available_in_all_parts_of_operations_rules_and_errors(tmp_path: Path) -> None:
     dialect = bank(
         every_answer={"headers": {"X-Who": "{{ let.who }}"}},
         every_error={"headers": {"X-Error": "{{ let.who }}"}, "body": {"for": "{{ let.greeting }}"}},
@@ -53,7 +53,7 @@ def test_a_value_is_there_in_every_part_of_operations_rules_and_errors(tmp_path:
     assert read(ask(served, "/v1/changed?who=ann")) == {"a": 1, "by": "ann"}
 
 
-def test_values_see_the_path_parameters_of_the_rule_whose_condition_looks_at_them(tmp_path: Path) -> None:
+def test_values_see_the_path_parameters_of_the_rule_that_is_being_tested(tmp_path: Path) -> None:
     dialect = bank(let={"n": "{{ path.other or path.thing }}"})
     layer = rules(
         {
@@ -67,7 +67,7 @@ def test_values_see_the_path_parameters_of_the_rule_whose_condition_looks_at_the
     assert read(ask(served, "/v1/things/b")) == "one"
 
 
-def test_an_operations_own_value_is_stronger_and_may_use_those_of_the_dialect(tmp_path: Path) -> None:
+def test_a_value_of_an_operation_overrides_and_can_use_values_of_the_dialect(tmp_path: Path) -> None:
     own = operation(
         "own", let={"who": "{{ let.who | upper }}"}, respond={"body": ["{{ let.who }}", "{{ let.greeting }}"]}
     )
@@ -81,7 +81,7 @@ def test_layers_merge_by_name(tmp_path: Path) -> None:
     assert read(ask(served, "/v1/plain?who=ann")) == "Hello we"
 
 
-def test_what_nobody_looks_at_is_not_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_values_are_not_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[Any] = []
     render = lets.render
     monkeypatch.setattr(lets, "render", lambda compiled, scope: (computed.append(compiled), render(compiled, scope))[1])
@@ -103,15 +103,15 @@ def test_what_nobody_looks_at_is_not_computed(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("names", "key", "text"),
     [
-        ({"a": "{{ let.b }}", "b": "{{ let.a }}"}, "a", "let.a depends on itself, by way of b"),
+        ({"a": "{{ let.b }}", "b": "{{ let.a }}"}, "a", "let.a depends on itself, through b"),
         ({"a": {"x": ["{{ let.a }}"]}}, "a", "let.a depends on itself"),
-        ({"a": "{{ let.b }}", "b": "{{ let.c }}", "c": "{{ let.b }}"}, "b", "let.b depends on itself, by way of c"),
+        ({"a": "{{ let.b }}", "b": "{{ let.c }}", "c": "{{ let.b }}"}, "b", "let.b depends on itself, through c"),
         ({"name": "{{ let.nmae }}"}, "name", "unknown name let.nmae; did you mean name?"),
-        ({"a": "{{ let[query.name] }}"}, "a", "a value of the dialect looks at others by their names: write let.NAME"),
-        ({"a": "{{ result.id }}"}, "a", "unknown name 'result' in '{{ result.id }}'; there are body, "),
+        ({"a": "{{ let[query.name] }}"}, "a", "a value under let refers to other values by their names"),
+        ({"a": "{{ result.id }}"}, "a", "unknown name 'result' in '{{ result.id }}'; the names are body, "),
     ],
 )  # fmt: skip
-def test_mistakes_in_values_are_told_at_their_place(tmp_path: Path, names: dict[str, Any], key: str, text: str) -> None:
+def test_mistakes_in_values_have_a_place(tmp_path: Path, names: dict[str, Any], key: str, text: str) -> None:
     (problem,) = problems(tmp_path, {"ours.yaml": {"cassette": 1, "let": names}})
     assert (problem.file.name, problem.code) == ("ours.yaml", "expression")
     assert problem.text.startswith(text)
@@ -130,18 +130,18 @@ def test_mistakes_in_values_are_told_at_their_place(tmp_path: Path, names: dict[
         ({"effects": [{"when": "let.x", "delete": "state.guests['a']"}]}, "unknown name let.x; there are "),
     ],
 )
-def test_a_name_that_nobody_has_is_a_mistake(tmp_path: Path, more: dict[str, Any], text: str) -> None:
+def test_an_unknown_name_is_reported(tmp_path: Path, more: dict[str, Any], text: str) -> None:
     (problem,) = problems(tmp_path, bank=bank(operations=[operation("a", **more)]))
     assert problem.code == "expression"
     assert problem.text.startswith(text)
 
 
-def test_a_name_that_nobody_has_is_a_mistake_in_what_is_said_of_all(tmp_path: Path) -> None:
+def test_an_unknown_name_in_a_general_section_is_reported(tmp_path: Path) -> None:
     every = {"body": {"text": "{{ let.x }}"}}
     (problem,) = problems(tmp_path, bank=bank(every_error=every))
     assert problem.text.startswith("unknown name let.x")
 
 
-def test_texts_that_are_no_expressions_name_nothing(tmp_path: Path) -> None:
+def test_texts_that_are_not_expressions_use_no_names(tmp_path: Path) -> None:
     said = operation("a", doc="{{ let.x }}", respond={"raw": True, "body": "{{ let.y }} {{"})
     assert problems(tmp_path, bank=bank(operations=[said])) == []

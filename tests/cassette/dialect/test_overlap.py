@@ -22,7 +22,7 @@ def body(matcher):
 
 
 CASES = [
-    # ambiguous: equal rank, and one request could fit both
+    # ambiguous: equal rank, and the same request could match both
     (on_list(), on_list(), AMBIGUOUS),
     (query("x"), query("x"), AMBIGUOUS),
     (query("x"), on_list(query={"b": "x"}), AMBIGUOUS),
@@ -61,14 +61,14 @@ CASES = [
     ({"path": "/x/{a}/{b}", "where": {"a": "1"}}, {"path": "/x/{b}/{a}", "where": {"b": "2"}}, OK),
     ({"path": "/v1/things", "method": "POST"}, on_list(), OK),
     ({"path": "/x/{a}"}, {"path": "/x/a"}, OK),
-    # of different rank
+    # different rank
     (query("x"), query({"regex": "x"}), OK),
     (query("x"), on_list(), OK),
     (query({"exists": True}), on_list(), OK),
     (on_list(when="true"), on_list(), OK),
     (query({"not": True}), {"priority": 1, **query({"not": 1})}, OK),
     (body({"not": True}), {"priority": 1, **body({"not": 1})}, OK),
-    # a stronger rule answers everything that the weaker could
+    # the stronger rule matches everything that the weaker one matches
     ({"priority": 1, **on_list()}, query("x"), UNREACHABLE),
     ({"priority": 1, **query("x")}, query("x"), UNREACHABLE),
     ({"priority": 1, **query({"in": ["x", "y"]})}, query("x"), UNREACHABLE),
@@ -101,7 +101,7 @@ def rule(id, match):
 
 @pytest.mark.parametrize(("left", "right", "code"), CASES)
 @pytest.mark.parametrize("turned", [False, True])
-def test_two_rules(tmp_path, left, right, code, turned):
+def test_overlap_of_two_rules(tmp_path, left, right, code, turned):
     pair = [rule("left", left), rule("right", right)]
     found = codes(tmp_path, rules(*(reversed(pair) if turned else pair)))
     assert [one for one, _ in found] == ([code] if code else [])
@@ -111,16 +111,16 @@ def test_two_rules(tmp_path, left, right, code, turned):
 
 
 @pytest.mark.parametrize(("left", "right"), [(left, right) for left, right, code in CASES if code][::4])
-def test_layers_are_meant_to_win(tmp_path, left, right):
+def test_rules_in_different_layers_never_conflict(tmp_path, left, right):
     assert codes(tmp_path, rules(rule("left", left)), rules(rule("right", right))) == []
 
 
-def test_a_rule_that_skips_requirements_is_reached_when_they_fail(tmp_path):
+def test_a_rule_without_requirements_is_reached_if_requirements_fail(tmp_path):
     bad = {**rule("bad", on_list(query={"a": "x"})), "require": "none"}
     assert codes(tmp_path, rules(rule("all", {"priority": 1, **on_list()}), bad)) == []
 
 
-def test_the_places_of_both_are_said(tmp_path):
+def test_the_places_of_both_rules_are_reported(tmp_path):
     first = {"one.yaml": "cassette: 1\nrules:\n  - id: a\n    match: {operation: list}\n    respond: {body: 1}\n"}
     second = {"two.yaml": "cassette: 1\nrules:\n  - match: {operation: list}\n    id: b\n    respond: {body: 1}\n"}
     (problem,) = problems(tmp_path, {**first, **second})
@@ -143,6 +143,6 @@ def operation(id, path="/v1/x/{p}", method="GET", **more):
         (operation("a", where={"p": ["1", "2"]}), operation("b", where=[{"p": "3"}, {"p": "2"}]), ["ambiguous"]),
     ],
 )
-def test_two_operations(tmp_path, left, right, codes):
+def test_overlap_of_two_operations(tmp_path, left, right, codes):
     mistakes = problems(tmp_path, {"o.yaml": {"cassette": 1, "operations": [left, right]}})
     assert [problem.code for problem in mistakes] == codes

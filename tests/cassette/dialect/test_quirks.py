@@ -1,4 +1,4 @@
-"""What layers tell the handlers of those below them."""
+"""Layers that change handler options of the layers below."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -39,7 +39,7 @@ def options(interface: Interface, id: str) -> Any:
     return by.behaviour.options
 
 
-def test_operations_are_told_and_keep_the_rest(tmp_path: Path) -> None:
+def test_options_are_changed_and_other_options_are_kept(tmp_path: Path) -> None:
     changed = options(read(tmp_path, CHANGE), "account-transactions")
     assert changed == {
         "lists": {"both": ["pending"], "booked": ["booked"], "pending": ["pending"], "information": ["information"]},
@@ -48,25 +48,25 @@ def test_operations_are_told_and_keep_the_rest(tmp_path: Path) -> None:
     assert options(read(tmp_path), "account-transactions")["page_size"] is None
 
 
-def test_entries_below_are_told_and_those_of_the_layer_itself_and_above_are_not(tmp_path: Path) -> None:
+def test_only_entries_of_layers_below_are_changed(tmp_path: Path) -> None:
     own = dedent(CHANGE) + dedent(PAGED).format(id="same").partition("cassette: 1\n")[2]
     interface = read(tmp_path, PAGED.format(id="below"), own, PAGED.format(id="above"))
     assert [options(interface, id)["page_size"] for id in ("below", "same", "above")] == [7, 5, 5]
 
 
-def test_a_rule_without_options_has_those_of_its_operation(tmp_path: Path) -> None:
+def test_a_rule_without_options_uses_those_of_its_operation(tmp_path: Path) -> None:
     rule = (
         "cassette: 1\nrules: [{id: mine, match: {operation: account-transactions}, handler: accounts.transactions}]\n"
     )
     assert options(read(tmp_path, rule, CHANGE), "mine") is None
 
 
-def test_null_takes_an_option_out(tmp_path: Path) -> None:
+def test_null_removes_an_option(tmp_path: Path) -> None:
     interface = read(tmp_path, CHANGE.replace("page_size: 7", "page_size: null"))
     assert "page_size" not in options(interface, "account-transactions")
 
 
-def test_other_layers_than_quirks_have_no_name_among_them(tmp_path: Path) -> None:
+def test_only_layers_marked_as_quirks_are_listed(tmp_path: Path) -> None:
     assert read(tmp_path, CHANGE).quirks == ()
     assert read(tmp_path, CHANGE.replace("changes", "quirk: true\n    changes")).quirks == ("a",)
 
@@ -89,7 +89,7 @@ operations:
 """
 
 
-def test_a_layer_does_not_change_an_operation_that_it_has_itself(tmp_path: Path) -> None:
+def test_a_layer_cannot_change_its_own_operation(tmp_path: Path) -> None:
     change = "cassette: 1\nchanges: {operations: {initiate-payment: {with: {executed: ACCC}}}}\n"
     with pytest.raises(Unreadable) as failure:
         read(tmp_path, change + OWN)
@@ -104,10 +104,13 @@ def test_a_layer_does_not_change_an_operation_that_it_has_itself(tmp_path: Path)
     [
         (
             "{operations: {acount-list: {with: {}}}}",
-            "there is no operation 'acount-list'; did you mean account-list?",
+            "unknown operation 'acount-list'; did you mean account-list?",
         ),
         ("{operations: {account-transactions: {with: {page_sise: 3}}}}", "unknown key page_sise"),
-        ("{operations: {account-transactions: {path: /v1/x}}}", "a layer changes options and the `with` of operations"),
+        (
+            "{operations: {account-transactions: {path: /v1/x}}}",
+            "a layer without extends can change only options and the `with` of operations",
+        ),
         ("{operations: {account-transactions: {with: [1]}}}", "must be a mapping"),
         ("{operations: {account-transactions: {with: null}}}", "must be a mapping, not null"),
         ("{operations: {create-consent: {with: {status: null}}}}", "needs the key status"),
@@ -116,7 +119,7 @@ def test_a_layer_does_not_change_an_operation_that_it_has_itself(tmp_path: Path)
         ("{options: {authorisations.start: {attempts: 1}}}", "in the section authorisation"),
     ],
 )
-def test_a_change_that_cannot_be_is_told_where_it_stands(tmp_path: Path, change: str, words: str) -> None:
+def test_an_impossible_change_is_reported_at_its_place(tmp_path: Path, change: str, words: str) -> None:
     with pytest.raises(Unreadable) as failure:
         read(tmp_path, f"cassette: 1\nchanges: {change}\n")
     (problem,) = failure.value.problems
@@ -124,7 +127,7 @@ def test_a_change_that_cannot_be_is_told_where_it_stands(tmp_path: Path, change:
     assert (problem.file.name, problem.line) == ("a.yaml", 2)
 
 
-def test_a_null_for_the_layers_below_leaves_the_entries_of_the_layer_as_they_are(tmp_path: Path) -> None:
+def test_a_null_does_not_affect_entries_of_the_same_layer(tmp_path: Path) -> None:
     change = "cassette: 1\nchanges: {options: {payments.initiate: {executed: null, bulk: null}}}\n"
     interface = read(tmp_path, change + OWN)
     assert options(interface, "initiate-payment").keys().isdisjoint({"executed", "bulk"})
@@ -139,7 +142,7 @@ def of_two_files(directory: Path, first: str, second: str) -> Interface:
     return layers.read([[bundled("cassettes") / "xs2a-1.84"], [write(directory, files)]], SCHEMAS, NAMED)
 
 
-def test_the_order_of_files_does_not_decide(tmp_path: Path) -> None:
+def test_the_order_of_files_does_not_matter(tmp_path: Path) -> None:
     both = ("{operations: {initiate-payment: {with: {executed: ACSC}}}}", ALL_ACCC)
     for number, pair in enumerate((both, both[::-1])):
         interface = of_two_files(tmp_path / str(number), *pair)
@@ -157,7 +160,7 @@ def test_the_order_of_files_does_not_decide(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_two_files_of_a_layer_do_not_change_one_option(tmp_path: Path, first: str, second: str) -> None:
+def test_two_files_of_a_layer_cannot_change_the_same_option(tmp_path: Path, first: str, second: str) -> None:
     with pytest.raises(Unreadable) as failure:
         of_two_files(tmp_path, first, second)
     (problem,) = failure.value.problems
@@ -165,8 +168,8 @@ def test_two_files_of_a_layer_do_not_change_one_option(tmp_path: Path, first: st
     assert (problem.code, problem.file.name, problem.line) == ("duplicate-id", "b.yaml", 2)
 
 
-def test_two_files_of_a_layer_change_different_options(tmp_path: Path) -> None:
-    """Also where one of them takes an option out, and where both say the same."""
+def test_two_files_of_a_layer_can_change_different_options(tmp_path: Path) -> None:
+    """This includes removing an option, and setting the same value twice."""
     change = "{options: {payments.initiate: {executed: ACSC, bulk: null}}}"
     interface = of_two_files(tmp_path, change, "{options: {payments.initiate: {bulk: null, business_days: T2}}}")
     assert options(interface, "initiate-payment")["executed"] == "ACSC"

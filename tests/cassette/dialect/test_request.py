@@ -1,4 +1,4 @@
-"""Where a dialect's requests have what handlers take: for the whole dialect, and otherwise for one operation."""
+"""Places of handler inputs in requests, defined for the whole dialect, or for one operation."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def engine(directory: Path, spoken: dict[str, Any], *layers: dict[str, Any]) -> 
     "source",
     ["{{ body.basket.id }}", "{{ headers['X-Basket'] }}", "{{ query.b }}", "{{ query.none or query.b }}", "a"],
 )
-def test_an_input_is_where_the_dialect_has_it(tmp_path: Path, source: str) -> None:
+def test_an_input_is_read_where_the_dialect_defines_it(tmp_path: Path, source: str) -> None:
     bank_engine = engine(tmp_path, bank({"basket": source}))
     answer = ask(
         bank_engine, "/v1/basket?b=b", method="POST", headers=[("X-Basket", "a")], json={"basket": {"id": "b"}}
@@ -47,18 +47,18 @@ def test_an_input_is_where_the_dialect_has_it(tmp_path: Path, source: str) -> No
     assert json.loads(answer.body) == "RCVD"
 
 
-def test_an_operation_has_it_elsewhere(tmp_path: Path) -> None:
+def test_an_operation_can_override_where_an_input_is_read_from(tmp_path: Path) -> None:
     bank_engine = engine(tmp_path, bank({"basket": "{{ query.b }}"}, input={"basket": "{{ query.c }}"}))
     assert ask(bank_engine, "/v1/basket?b=none&c=b", method="POST").status == 200
 
 
-def test_a_layer_has_it_elsewhere(tmp_path: Path) -> None:
+def test_a_layer_can_define_another_place(tmp_path: Path) -> None:
     layer = {"cassette": 1, "request": {"basket": "{{ query.c }}"}}
     bank_engine = engine(tmp_path, bank({"basket": "{{ query.b }}"}), layer)
     assert ask(bank_engine, "/v1/basket?b=none&c=b", method="POST").status == 200
 
 
-def test_a_rule_has_what_its_operation_has_and_more(tmp_path: Path) -> None:
+def test_a_rule_has_the_inputs_of_its_operation_and_more(tmp_path: Path) -> None:
     rule = {
         "id": "r",
         "match": {"operation": "basket"},
@@ -80,7 +80,7 @@ def test_a_rule_has_what_its_operation_has_and_more(tmp_path: Path) -> None:
         ("{{ query.b | upper }}", "the basket is missing", None),
     ],
 )
-def test_messages_say_where_it_belongs(tmp_path: Path, source: str, words: str, pointer: str | None) -> None:
+def test_error_messages_name_the_missing_part(tmp_path: Path, source: str, words: str, pointer: str | None) -> None:
     spoken = bank({"basket": source})
     spoken["every_error"] = {"body": {"text": "{{ error.text }}", "path": "{{ error.path }}"}}
     spoken["errors"] = {**spoken["errors"], "format-error": {"status": 400, "code": "F", "text": "{{ expected }}"}}
@@ -91,19 +91,23 @@ def test_messages_say_where_it_belongs(tmp_path: Path, source: str, words: str, 
 @pytest.mark.parametrize(
     ("spoken", "code", "text"),
     [
-        (bank(), "missing-input", "baskets.read needs the input basket: say under `request` of the dialect, or"),
+        (
+            bank(),
+            "missing-input",
+            "baskets.read needs the input basket: specify where requests contain it, under `request`",
+        ),
         (bank({"basket": "{{ path.id }}"}), "missing-input", "and this path does not have the path parameter id"),
-        (bank({"basket": "a", "baskt": "b"}), "unknown-input", "no handler takes 'baskt'; did you mean basket?"),
-        (bank({"basket": "a"}, input={"consent": "b"}), "unknown-input", "baskets.read does not take 'consent'"),
+        (bank({"basket": "a", "baskt": "b"}), "unknown-input", "no handler has an input 'baskt'; did you mean basket?"),
+        (bank({"basket": "a"}, input={"consent": "b"}), "unknown-input", "baskets.read has no input 'consent'"),
         (bank({"basket": "{{ querry.a }}"}), "expression", "unknown name 'querry'"),
         (bank({"basket": "{{ query.a"}), "expression", "in '{{ query.a'"),
-        (bank({"basket": ["{{ it.a }}"]}), "expression", "there is no `it` in inputs"),
-        (bank({"basket": [{"shape": "a"}]}), "expression", "inputs use no shapes, such as a"),
-        (bank({"basket": {"id": {"shape": "a"}}}), "expression", "inputs use no shapes, such as a"),
+        (bank({"basket": ["{{ it.a }}"]}), "expression", "inputs cannot use `it`"),
+        (bank({"basket": [{"shape": "a"}]}), "expression", "inputs cannot use shapes, such as a"),
+        (bank({"basket": {"id": {"shape": "a"}}}), "expression", "inputs cannot use shapes, such as a"),
         (bank({"basket": {"id": "{{ quary.b }}", "of?": 1}}), "expression", "unknown name 'quary'"),
         (bank({"basket": {"id?": ["{{ quary.b }}"]}}), "expression", "unknown name 'quary'"),
     ],
 )
-def test_mistakes(tmp_path: Path, spoken: dict[str, Any], code: str, text: str) -> None:
+def test_mistakes_in_inputs(tmp_path: Path, spoken: dict[str, Any], code: str, text: str) -> None:
     assert [problem.code for problem in problems(tmp_path, bank=spoken)] == [code]
     assert text in problems(tmp_path, bank=spoken)[0].text

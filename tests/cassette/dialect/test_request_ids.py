@@ -1,4 +1,4 @@
-"""Cassettes heed which X-Request-ID a request has, or only that it is one."""
+"""Check whether a cassette depends on the value of X-Request-ID, or only on its format."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from xs2a_sandbox.documents import yaml_reader
         {"respond": {"body": "the headers of each X"}},
     ],
 )
-def test_only_the_form_and_the_echo_count(written: Any) -> None:
+def test_using_only_the_format_and_the_echo_does_not_count(written: Any) -> None:
     assert not request_ids.heeds(written)
 
 
@@ -43,17 +43,17 @@ def test_only_the_form_and_the_echo_count(written: Any) -> None:
         {"rules": [{"effects": [{"set": "state.seen['{{ headers[\"x-request-id\"] }}']", "to": {}}]}]},
     ],
 )
-def test_all_else_counts(written: Any) -> None:
+def test_any_other_use_counts(written: Any) -> None:
     assert request_ids.heeds(written)
 
 
-def test_no_handler_reads_the_id() -> None:
+def test_no_handler_reads_the_request_id() -> None:
     reads = {str(part) for handler in HANDLERS.values() for part in handler.deeds.reads}
     assert f"headers.{request_ids.NAME}" not in reads
 
 
 @pytest.mark.parametrize("dialect", ["xs2a-1.84", "berlin-group-1.3"])
-def test_the_bundled_dialects_do_not_heed_it(dialect: str) -> None:
+def test_the_bundled_dialects_do_not_depend_on_it(dialect: str) -> None:
     folder = bundled("cassettes") / dialect
     for file in folder.glob("*.yaml"):
         assert not request_ids.heeds(without_once(yaml_reader.read(file, folder=folder).value)), file

@@ -19,7 +19,7 @@ def shapes(file: str = "shapes.yaml", **templates: Any) -> Layer:
 
 
 def showing(body: Any, **rule: Any) -> Layer:
-    """A layer whose answer has that body."""
+    """Return a layer with a rule that answers with this body."""
     return rules({"id": "shown", "match": {"operation": "list"}, "respond": {"body": body}, **rule})
 
 
@@ -27,7 +27,7 @@ def shown(directory: Path, *over: Layer) -> Any:
     return json.loads(ask(engine(directory, *over)).body)
 
 
-def test_a_shape_is_used_in_all_files_of_all_layers(tmp_path: Path) -> None:
+def test_a_shape_can_be_used_in_all_files_of_all_layers(tmp_path: Path) -> None:
     named = shapes(thing={"thingId": "{{ it.id }}", "name?": "{{ it.name }}", "self": {"shape": "link"}})
     link = shapes(link="{{ request.path }}/{{ it.id }}")
     again = {"let": {"things": {"each": THINGS, "shape": "thing"}}}
@@ -46,7 +46,7 @@ def test_a_shape_is_used_in_all_files_of_all_layers(tmp_path: Path) -> None:
     }
 
 
-def test_shapes_stand_in_effects_errors_and_amendments_too(tmp_path: Path) -> None:
+def test_effects_errors_and_amendments_can_use_shapes(tmp_path: Path) -> None:
     named = shapes(thing={"is": "{{ it.id }}"}, wrong={"status": "{{ error.status }}"}, amended="{{ answer.status }}")
     bank = {**BANK, "every_error": {"body": {"shape": "wrong"}}}
     effect = {"set": "state.things['1']", "to": {"shape": "thing", "of": THINGS[0]}}
@@ -79,7 +79,7 @@ def test_shapes_stand_in_effects_errors_and_amendments_too(tmp_path: Path) -> No
         ({"rename": {"id": "a", "b": "c"}, "of": {"id": 1, "b": 2}}, {"rename": {"id": None, "b": "d"}}, {"d": 2}),
     ],
 )
-def test_a_layer_writes_what_differs(below: Any, above: Any, expected: Any, tmp_path: Path) -> None:
+def test_a_layer_contains_only_its_changes_of_a_shape(below: Any, above: Any, expected: Any, tmp_path: Path) -> None:
     used = showing({"shape": "thing", "of": THINGS[0]})
     found = shown(tmp_path, shapes(thing=below), shapes(thing=above), used)
     assert found == expected
@@ -87,22 +87,22 @@ def test_a_layer_writes_what_differs(below: Any, above: Any, expected: Any, tmp_
 
 
 MISTAKES = [
-    # shapes, body, place of the problem, code, what it says
+    # shapes, body, place of the problem, code, text
     (
         {"thing": 1},
         {"shape": "thnig"},
         "body: {shape",
         "unknown-shape",
-        "there is no shape 'thnig'; did you mean 'thing'?",
+        "unknown shape 'thnig'; did you mean 'thing'?",
     ),
     (
         {},
         {"each": [1], "shape": "x"},
         "body: {each: [1], shape",
         "unknown-shape",
-        "there is no shape 'x'; there are none",
+        "unknown shape 'x'; none is defined",
     ),
-    ({"a": {"b": {"shape": "c"}}}, {"shape": "a"}, "b: {shape", "unknown-shape", "there is no shape 'c'"),
+    ({"a": {"b": {"shape": "c"}}}, {"shape": "a"}, "b: {shape", "unknown-shape", "unknown shape 'c'"),
     ({"a": {"b": "{{ ti.id }}"}}, {"shape": "a", "of": 1}, "b", "expression", "unknown name 'ti'"),
     ({"a": {"b": {"shape": "a", "of": 1}}}, {"shape": "a"}, "b: {shape", "shape", "the shape a uses itself"),
     (
@@ -110,9 +110,9 @@ MISTAKES = [
         {"shape": "a"},
         "body: {shape",
         "shape",
-        "the shape a needs a thing to shape: write `of`",
+        "the shape a needs a value: write `of`",
     ),
-    ({"a": "{{ result.id }}"}, {"shape": "a"}, "body: {shape", "shape", "the shape a reads result, which its"),
+    ({"a": "{{ result.id }}"}, {"shape": "a"}, "body: {shape", "shape", "the shape a reads result, which is not"),
     (
         {"a": {"shape": "b"}, "b": "{{ let.x }}{{ error.y }}"},
         {"shape": "a"},
@@ -120,12 +120,12 @@ MISTAKES = [
         "shape",
         "the shape a reads error",
     ),
-    ({"a": {"shape": "b"}, "b": "{{ it }}"}, {"shape": "a"}, "body: {shape", "shape", "needs a thing"),
+    ({"a": {"shape": "b"}, "b": "{{ it }}"}, {"shape": "a"}, "body: {shape", "shape", "needs a value"),
 ]
 
 
 @pytest.mark.parametrize(("templates", "body", "place", "code", "text"), MISTAKES)
-def test_mistakes(templates: Any, body: Any, place: str, code: str, text: str, tmp_path: Path) -> None:
+def test_mistakes_in_shapes(templates: Any, body: Any, place: str, code: str, text: str, tmp_path: Path) -> None:
     layer = {**(shapes(**templates) if templates else {}), **showing(body)}
     (problem,) = [p for p in problems(tmp_path, layer) if not p.code.startswith("warning")]
     assert problem.code == code
@@ -133,46 +133,46 @@ def test_mistakes(templates: Any, body: Any, place: str, code: str, text: str, t
     assert problem.file.name == ("rules.yaml" if "body" in place else "shapes.yaml")
 
 
-def test_a_circle_of_shapes_is_told_at_each_of_them(tmp_path: Path) -> None:
+def test_a_cycle_of_shapes_is_reported_at_each_of_them(tmp_path: Path) -> None:
     circle = shapes(a={"x": {"shape": "b"}}, b=[{"shape": "c"}], c={"each": [1], "shape": "a"}, d={"shape": "a"})
     found = problems(tmp_path, {**circle, **showing({"shape": "d"})})
     assert {p.text for p in found} == {
-        "the shape a uses itself, by way of b, c, a",
-        "the shape b uses itself, by way of c, a, b",
-        "the shape c uses itself, by way of a, b, c",
+        "the shape a uses itself, through b, c, a",
+        "the shape b uses itself, through c, a, b",
+        "the shape c uses itself, through a, b, c",
     }
 
 
-def test_what_is_there_where_a_shape_is_used_may_be_read(tmp_path: Path) -> None:
+def test_a_shape_can_read_everything_that_its_user_can_read(tmp_path: Path) -> None:
     case = {"handler": "funds.confirm", "let": {"x": 1}}
     layer = {**shapes(a="{{ result.fundsAvailable }}{{ let.x }}{{ path.y }}"), **showing({"shape": "a"}, **case)}
     assert problems(tmp_path, layer) == []
 
 
-def test_values_of_requirements_have_no_shapes(tmp_path: Path) -> None:
+def test_values_of_requirements_cannot_use_shapes(tmp_path: Path) -> None:
     required = {"id": "mine", "method": "GET", "path": "/v1/mine", "respond": {"body": 1}}
     required["require"] = {"that": "query.a", "error": "internal", "values": {"reason": {"shape": "a"}}}
     layer = {"mine.yaml": {"cassette": 1, "shapes": {"a": 1}, "operations": [required]}}
     (problem,) = problems(tmp_path, layer)
-    assert "have no shapes" in problem.text
+    assert "cannot use shapes" in problem.text
 
 
-def test_an_answer_that_is_raw_has_no_shapes(tmp_path: Path) -> None:
+def test_raw_answers_cannot_use_shapes(tmp_path: Path) -> None:
     raw = {"respond": {"raw": True, "body": {"shape": "round"}}}
     assert shown(tmp_path, showing(None, **raw)) == {"shape": "round"}
 
 
 @pytest.mark.parametrize("name", ["", "9", "a b", "a.b"])
-def test_names_of_shapes(name: str, tmp_path: Path) -> None:
+def test_valid_and_invalid_names_of_shapes(name: str, tmp_path: Path) -> None:
     assert [p.code for p in problems(tmp_path, shapes(**{name: 1}))] != []
 
 
-def test_a_shape_that_stands_twice_in_a_layer_is_told(tmp_path: Path) -> None:
+def test_a_shape_defined_twice_in_a_layer_is_reported(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, {**shapes(a=1), **shapes("other.yaml", a=2)})
     assert problem.code == "duplicate-id"
 
 
-def test_lint_tells_of_a_shape_that_nothing_uses(tmp_path: Path) -> None:
+def test_lint_reports_unused_shapes(tmp_path: Path) -> None:
     named = {
         "cassette": 1,
         "shapes": {"used": {"a": {"shape": "within"}}, "within": 1, "idle": {"shape": "idler"}, "idler": 2},
@@ -186,11 +186,11 @@ def test_lint_tells_of_a_shape_that_nothing_uses(tmp_path: Path) -> None:
 
 
 def problems_of_serving(directory: Path) -> list[Any]:
-    """Those that keep the sandbox from starting."""
+    """Return only the problems that prevent the sandbox from starting."""
     return layers.check([[bundled("cassettes") / "xs2a-1.84"], [directory]], SCHEMAS, NAMED)[1]
 
 
-def test_an_interface_has_its_shapes(tmp_path: Path) -> None:
+def test_an_interface_lists_its_shapes(tmp_path: Path) -> None:
     interface, _ = check(tmp_path, shapes(a=1))
     assert interface is not None
     assert list(interface.shapes) == ["a"]

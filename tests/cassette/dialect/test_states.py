@@ -1,4 +1,4 @@
-"""The words of a dialect for states: checked when it is loaded, and told both ways."""
+"""Names of states in a dialect: checked on loading, and translated in both directions."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def words(tmp_path: Path, section: dict[str, Any]) -> StateWords:
     return layers.read([[bundled("cassettes") / "xs2a-1.84"], [tmp_path]], SCHEMAS, NAMED).states
 
 
-def test_a_layer_says_what_it_has_otherwise(tmp_path: Path) -> None:
+def test_a_layer_contains_only_its_changes(tmp_path: Path) -> None:
     own = words(tmp_path, {"login": {"awaiting": "OPEN"}, "consent": {"without": ["partly"]}})
 
     assert own.word("login", "awaiting") == "OPEN"
@@ -33,13 +33,13 @@ def test_a_layer_says_what_it_has_otherwise(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "text"),
     [
-        ({"login": {**LOGIN, "rejected": "DONE"}}, "DONE is the word for authorised already"),
+        ({"login": {**LOGIN, "rejected": "DONE"}}, "DONE is already the word for authorised"),
         ({"payment": {"RCVD": "NEW"}}, "no word for PATC, ACTC, ACSP"),
         ({"login": {"open": "OPEN"}}, "unknown key open"),
         ({"consents": {}}, "unknown key consents; did you mean consent?"),
     ],
 )
-def test_what_leads_to_no_word_or_to_two_is_told(tmp_path: Path, section: dict[str, Any], text: str) -> None:
+def test_missing_and_ambiguous_words_are_reported(tmp_path: Path, section: dict[str, Any], text: str) -> None:
     with pytest.raises(Unreadable) as unreadable:
         words(tmp_path, section)
 
@@ -47,15 +47,20 @@ def test_what_leads_to_no_word_or_to_two_is_told(tmp_path: Path, section: dict[s
 
 
 @pytest.mark.parametrize("dialect", dialects())
-def test_the_words_of_the_bundled_dialects_lead_back(dialect: str) -> None:
+def test_words_of_the_bundled_dialects_are_translated_back(dialect: str) -> None:
     own = layers.read([[bundled("cassettes") / dialect]], SCHEMAS, NAMED).states
 
     for thing, states in STATES.items():
         assert [own.state(thing, str(own.word(thing, state))) for state in states] == list(states)
+
+
+def test_the_dialects_of_the_berlin_group_have_the_same_words() -> None:
+    own = layers.read([[bundled("cassettes") / "berlin-group-1.3"]], SCHEMAS, NAMED).states
+
     assert own.words == default_states().words
 
 
-def test_what_has_no_word_is_called_as_it_is() -> None:
+def test_a_state_without_a_word_keeps_its_name() -> None:
     assert StateWords().word("consent", "authorised") == "authorised"
     assert StateWords().state("consent", "frozen") == "frozen"
     assert StateWords({"login": LOGIN}).word("login", None) is None
@@ -70,13 +75,13 @@ def test_what_has_no_word_is_called_as_it_is() -> None:
         ("{{ wire('login', body.nothing) }}", None),
     ],
 )
-def test_expressions_tell_the_word(text: str, expected: str | None) -> None:
+def test_expressions_can_translate_states(text: str, expected: str | None) -> None:
     scope = {"body": {"state": "awaiting", "thing": "login"}, "wire": StateWords({"login": LOGIN}).word}
 
     assert render(compile_text(text, ROOTS), scope) == expected
 
 
 @pytest.mark.parametrize("text", ["{{ wire('logins', body.state) }}", "{{ wire('login') }}", "{{ wire }}"])
-def test_a_call_that_tells_nothing_is_a_mistake(text: str) -> None:
+def test_invalid_calls_of_wire_are_reported(text: str) -> None:
     with pytest.raises(ExpressionError, match="wire"):
         compile_text(text, ROOTS)

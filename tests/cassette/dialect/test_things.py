@@ -1,4 +1,4 @@
-"""What a dialect says of the things that its interface is about, and the mistakes in it."""
+"""Things of an interface as a dialect defines them, and mistakes in the definitions."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ CONSENT = {
 }
 
 
-def test_places_are_read(tmp_path: Path) -> None:
+def test_places_are_parsed(tmp_path: Path) -> None:
     interface, found = check(tmp_path, {"a.yaml": {"cassette": 1, "things": {"consent": CONSENT}}})
 
     assert found == []
@@ -35,7 +35,7 @@ def test_places_are_read(tmp_path: Path) -> None:
     assert interface.things["payment"].sent == ()
 
 
-def test_a_layer_says_only_what_is_different(tmp_path: Path) -> None:
+def test_a_layer_contains_only_its_differences(tmp_path: Path) -> None:
     layers: list[Any] = [
         {"a.yaml": {"cassette": 1, "things": {"consent": CONSENT}}},
         {"a.yaml": {"cassette": 1, "things": {"consent": {"state": "answer.state"}, "account": {"key": ["iban"]}}}},
@@ -49,7 +49,7 @@ def test_a_layer_says_only_what_is_different(tmp_path: Path) -> None:
     assert interface.things.keys == ("ref", "iban")
 
 
-def test_a_dialect_that_says_nothing_names_things_as_the_bundled_one(tmp_path: Path) -> None:
+def test_a_dialect_without_things_uses_the_bundled_definitions(tmp_path: Path) -> None:
     interface, _ = check(tmp_path)
     assert interface
     assert interface.things is default_things()
@@ -67,14 +67,14 @@ def test_a_dialect_that_says_nothing_names_things_as_the_bundled_one(tmp_path: P
             "'token.ref' is not a place: it must be a name below path, query",
         ),
         ({"consent": {"id": ["path.a", "path.b or path.c"]}}, "'path.b or path.c' is not a place"),
-        ({"consent": {"id": "path.a.b"}}, "the value of path has no members"),
+        ({"consent": {"id": "path.a.b"}}, "is too deep: write only one name after path"),
         ({"consent": {"id": "path"}}, "'path' is not a place"),
         ({"consent": {"id": "path.a["}}, "expected"),
         ({"consent": {"state": "body.state"}}, "'body.state' is not a place: it must be a name below answer"),
         ({"customer": {"present": "answer.x"}}, "'answer.x' is not a place"),
     ],
 )
-def test_mistakes_are_found(tmp_path: Path, things: Any, text: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, things: Any, text: str) -> None:
     (problem,) = problems(tmp_path, {"a.yaml": {"cassette": 1, "things": things}})
     assert text in problem.text
     assert problem.file.name == "a.yaml"
@@ -83,20 +83,20 @@ def test_mistakes_are_found(tmp_path: Path, things: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("does", "text"),
     [
-        ("reads consent", "there is no verb 'reads'; did you mean read?"),
-        ("read consents", "there is no thing 'consents'; did you mean consent?"),
-        ("list entry of accounts", "there is no thing 'accounts'; did you mean account?"),
-        ("consent", "it must be a verb and a thing"),
-        ("list entry from account", "it must be a verb and a thing"),
+        ("reads consent", "unknown verb 'reads'; did you mean read?"),
+        ("read consents", "unknown object 'consents'; did you mean consent?"),
+        ("list entry of accounts", "unknown object 'accounts'; did you mean account?"),
+        ("consent", "it must be a verb and an object"),
+        ("list entry from account", "it must be a verb and an object"),
     ],
 )
-def test_mistakes_in_what_an_operation_does(tmp_path: Path, does: str, text: str) -> None:
+def test_mistakes_in_the_key_does(tmp_path: Path, does: str, text: str) -> None:
     operation = {"id": "a", "method": "GET", "path": "/v1/a", "does": does, "respond": {}}
     (problem,) = problems(tmp_path, bank={**BANK, "operations": [operation]})
     assert problem.text.startswith(text)
 
 
-def test_an_operation_does_what_it_says_else_what_its_handler_does(tmp_path: Path) -> None:
+def test_the_key_does_defaults_to_what_the_handler_does(tmp_path: Path) -> None:
     operations = bundled_engine().interface.operations
     assert {
         id: str(operations[id].does)

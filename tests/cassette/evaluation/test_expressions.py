@@ -42,7 +42,7 @@ SCOPE = {
 
 
 def value(text):
-    """What the text comes out as; every test of one is a test of its speed."""
+    """Return the value of an expression. Tests of values also check its cost."""
     started = time.perf_counter()
     try:
         return render(compile_text(text), SCOPE)
@@ -95,7 +95,7 @@ def test_one_whole_expression_keeps_its_type(text, expected):
         ("{{ 'a' ~ body.null ~ body.yes ~ body.whole }}", "atrue7"),
     ],
 )
-def test_text_around_makes_text(text, expected):
+def test_text_around_an_expression_makes_a_string(text, expected):
     assert value(text) == expected
 
 
@@ -129,7 +129,7 @@ def test_text_around_makes_text(text, expected):
         ("{{ 'x' if body.null }}", None),
     ],
 )
-def test_null(text, expected):
+def test_null_in_expressions(text, expected):
     assert value(text) is expected or value(text) == expected
 
 
@@ -171,7 +171,7 @@ def test_conditions_are_bare_expressions(text):
         ("{{ body.get }}", None),
     ],
 )
-def test_members_win_over_methods(text, expected):
+def test_members_take_precedence_over_methods(text, expected):
     assert value(text) == expected
 
 
@@ -249,8 +249,8 @@ def test_filters_and_functions(text, expected):
         ("{{ 3 > now() }}", None),
     ],
 )
-def test_of_two_times_the_earlier_one_is_less(text, expected):
-    """Also in the hour that there is twice."""
+def test_the_earlier_of_two_times_is_less(text, expected):
+    """This also holds in the repeated hour of the clock change."""
     assert value(text) == expected
 
 
@@ -276,16 +276,16 @@ def test_of_two_times_the_earlier_one_is_less(text, expected):
         ("{{ body.items() }}", "called"),
         ("{{ uuid()() }}", "called"),
         ("{{ uuid }}", "uuid()"),
-        ("{{ new_id() }}", "takes a form"),
+        ("{{ new_id() }}", "needs a form"),
         ("{{ new_id('{digits:3}') }}", "'{digits:12}'"),
         ("{{ new_id('PAY') }}", "'{digits:12}'"),
-        ("{{ new_id(form='{uuid}') }}", "takes a form"),
+        ("{{ new_id(form='{uuid}') }}", "needs a form"),
         ("{{ today ~ '' }}", "today()"),
         ("{{ jwt }}", "write jwt()"),
-        ("{{ jwt() }}", "called as jwt(text)"),
-        ("{{ jwt(body.a, body.b) }}", "called as jwt(text)"),
-        ("{{ verifies(body.a) }}", "called as verifies(text, keys)"),
-        ("{{ verifies(text=body.a, keys=body.b) }}", "called as verifies(text, keys)"),
+        ("{{ jwt() }}", "call jwt as jwt(text)"),
+        ("{{ jwt(body.a, body.b) }}", "call jwt as jwt(text)"),
+        ("{{ verifies(body.a) }}", "call verifies as verifies(text, keys)"),
+        ("{{ verifies(text=body.a, keys=body.b) }}", "call verifies as verifies(text, keys)"),
         ("{{ }}", ""),
         ("{{ body.x", ""),
         ("{{ body. }}", ""),
@@ -295,13 +295,13 @@ def test_of_two_times_the_earlier_one_is_less(text, expected):
         ("{{ " + "9" * 5000 + " }}", "digits"),
     ],
 )
-def test_mistakes_are_told_when_the_file_is_read(text, named):
+def test_mistakes_are_reported_when_the_file_is_read(text, named):
     with pytest.raises(ExpressionError) as caught:
         compile_text(text)
     assert named in str(caught.value)
 
 
-def test_handlers_results_are_a_root_beside_handlers_alone():
+def test_the_root_result_is_available_only_with_a_handler():
     assert render(compile_text("{{ result.id }}", RESULT_ROOTS), {"result": {"id": 5}}) == 5
 
 
@@ -321,7 +321,7 @@ def test_handlers_results_are_a_root_beside_handlers_alone():
         "{{ [''] | sum(attribute='__class__') or none }}",
     ],
 )
-def test_no_attribute_of_a_python_object_is_reached(text):
+def test_attributes_of_python_objects_cannot_be_accessed(text):
     assert value(text) in (None, Decimal(0))
 
 
@@ -349,7 +349,7 @@ def test_no_attribute_of_a_python_object_is_reached(text):
         "{{ ('x' * 90000) ~ ('y' * 90000) }}",
     ],
 )
-def test_what_grows_too_large_is_refused_quickly(text):
+def test_results_that_become_too_large_are_refused_quickly(text):
     with pytest.raises(ExpressionError):
         value(text)
 
@@ -364,11 +364,11 @@ def test_what_grows_too_large_is_refused_quickly(text):
         ("{{ 0 * 10 ** 30 }}", 0),
     ],
 )
-def test_what_only_looks_large(text, expected):
+def test_expressions_that_only_look_expensive_are_allowed(text, expected):
     assert value(text) == expected
 
 
-def test_trees_are_rendered_with_the_rest_left_as_it_is():
+def test_expressions_in_trees_are_rendered_and_other_values_kept():
     tree = {"a": ["{{ body.whole }}", {"b": "x{{ body.null }}"}], "c": None, "{{ d }}": 1}
     reported = []
     compiled = compile_value(tree, RESULT_ROOTS, lambda *problem: reported.append(problem))
@@ -376,7 +376,7 @@ def test_trees_are_rendered_with_the_rest_left_as_it_is():
     assert not reported
 
 
-def test_every_mistake_of_a_tree_is_reported_with_its_place():
+def test_every_mistake_in_a_tree_is_reported_with_its_place():
     reported = []
     compile_value({"a": ["{{ nope }}"], "b": {"c": "{{"}}, RESULT_ROOTS, lambda at, text: reported.append(at))
     assert reported == [("a", 0), ("b", "c")]
@@ -393,7 +393,7 @@ def test_every_mistake_of_a_tree_is_reported_with_its_place():
         ("{{ 1 / 0 }}", False),
     ],
 )
-def test_kinds_of_values_that_do_not_go_together_are_told_to_who_asks(text, told):
+def test_type_errors_of_existing_values_are_reported(text, told):
     scope = {"query": {"n": "5"}}
     with mismatches() as found:
         assert compile_text(text)(scope) is None
@@ -407,6 +407,8 @@ def test_kinds_of_values_that_do_not_go_together_are_told_to_who_asks(text, told
         ({"each": "{{ body.list }}", "give": {"n": "{{ entry }}"}}, [{"n": 3}, {"n": None}, {"n": 1}]),
         ({"each": "{{ body.list }}", "as": "one", "when": "one", "give": "{{ one + 1 }}"}, [4, 2]),
         ({"each": "{{ body.text }}", "give": "{{ entry }}"}, []),
+        ({"each": "{{ body.list }}", "key": "{{ entry }}", "give": "{{ index }}"}, {"3": 0, "1": 2}),
+        ({"each": "{{ body.text }}", "key": "{{ entry }}", "give": 1}, {}),
         ({"each": "{{ body.nothing }}", "give": "{{ entry }}"}, []),
         ({"each": [[1, 2], [3]], "as": "row", "give": {"each": "{{ row }}", "give": "{{ entry * 2 }}"}}, [[2, 4], [6]]),
         (
@@ -421,7 +423,7 @@ def test_kinds_of_values_that_do_not_go_together_are_told_to_who_asks(text, told
         ({"each": [1], "give": 2, "page": 3}, {"each": [1], "give": 2, "page": 3}),
     ],
 )
-def test_lists_and_mappings_are_made_of_others(template, expected):
+def test_lists_and_mappings_can_be_transformed(template, expected):
     reported = []
     compiled = compile_value(template, RESULT_ROOTS, lambda at, text: reported.append((at, text)))
     assert (render(compiled, SCOPE), reported) == (expected, [])
@@ -433,33 +435,34 @@ def test_lists_and_mappings_are_made_of_others(template, expected):
         ({"a": {"each": "{{ x }}", "give": 1}}, ("a", "each"), "unknown name 'x'"),
         ({"each": [1], "give": {"b": "{{ entri }}"}}, ("give", "b"), "unknown name 'entri'"),
         ({"each": [1], "when": "entri", "give": 1}, ("when",), "unknown name 'entri'"),
-        ({"each": [1], "as": "state", "give": 1}, ("as",), "'state' cannot name an entry"),
-        ({"each": [1], "as": "a b", "give": 1}, ("as",), "'a b' cannot name an entry"),
+        ({"each": [1], "key": "{{ entri }}", "give": 1}, ("key",), "unknown name 'entri'"),
+        ({"each": [1], "as": "state", "give": 1}, ("as",), "'state' cannot be the name of an entry"),
+        ({"each": [1], "as": "a b", "give": 1}, ("as",), "'a b' cannot be the name of an entry"),
         ({"merge": [{"a": "{{ x }}"}]}, ("merge", 0, "a"), "unknown name 'x'"),
         ({"a?": "{{ x }}"}, ("a?",), "unknown name 'x'"),
         ({"each": ["{{ entry }}"], "give": 1}, ("each", 0), "unknown name 'entry'"),
     ],
 )
-def test_a_mistake_in_what_makes_lists_and_mappings_has_its_place(template, place, part):
+def test_a_mistake_in_a_transformation_has_its_place(template, place, part):
     reported = []
     compile_value(template, RESULT_ROOTS, lambda at, text: reported.append((at, text)))
     assert [at for at, text in reported if part in text] == [place]
 
 
-def test_lists_made_of_lists_are_bounded():
+def test_the_size_of_lists_of_lists_is_limited():
     rows = {"each": "{{ [1] * 90000 }}", "give": {"each": "{{ [1] * 90000 }}", "give": 1}}
-    with pytest.raises(ExpressionError, match="more work"):
+    with pytest.raises(ExpressionError, match="units of work"):
         render(compile_value(rows, RESULT_ROOTS, lambda at, text: None), {**SCOPE, WORK: Work()})
 
 
 @pytest.mark.parametrize("text", ["{{ state }}", "all: {{ state }}"])
-def test_the_whole_state_is_refused_as_a_value(text: str) -> None:
+def test_the_whole_state_is_not_a_value(text: str) -> None:
     with pytest.raises(ExpressionError, match="name a collection and an id"):
         compile_text(text)
 
 
 @pytest.mark.parametrize("text", ["{{ headers['Consent-ID'] }}", "{{ headers.WHO ~ 'x' }}", "{{ headers['A'].B }}"])
-def test_names_of_headers_are_looked_up_in_lower_case(text):
+def test_names_of_headers_are_case_insensitive(text):
     (root, keys), *_ = chains(text)
     assert (root, keys[0]) == ("headers", keys[0].lower())
     headers = {"consent-id": "c", "who": "w", "a": {"B": 1}}
@@ -467,7 +470,7 @@ def test_names_of_headers_are_looked_up_in_lower_case(text):
 
 
 @pytest.mark.parametrize("text", ["{{ token.scope }}", "{{ token.scope ~ '' }}", "{{ 'ais' if token }}"])
-def test_roots_on_demand_are_computed_where_they_are_looked_at(text):
+def test_lazy_roots_are_computed_when_they_are_read(text):
     looks = []
 
     def token():
@@ -480,3 +483,7 @@ def test_roots_on_demand_are_computed_where_they_are_looked_at(text):
     assert render(compile_text(text), {}) in (None, "")
     assert render(compile_text("{{ path.a }}"), {"token": token, "path": {"a": 1}}) == 1
     assert looks == [1]
+
+
+def test_a_sum_that_starts_with_a_list_concatenates_lists() -> None:
+    assert value("{{ [{'n': [1, 2]}, {'n': none}, {}, {'n': [3]}] | sum(start=[], attribute='n') }}") == [1, 2, 3]

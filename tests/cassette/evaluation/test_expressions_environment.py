@@ -29,10 +29,10 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
         (None, "a", None),
     ],
 )
-def test_only_members_and_entries_are_found(value, key, found):
+def test_only_members_and_entries_are_accessible(value, key, found):
     assert member(value, key) == found
 
 
-def test_nothing_but_the_listed_filters_is_there():
+def test_only_the_listed_filters_exist():
     assert set(ENVIRONMENT.filters) == FILTERS | {CUT, IN_ORDER, WEIGHED}
     assert not ENVIRONMENT.globals

@@ -1,4 +1,4 @@
-"""The forms in which ids are made."""
+"""Formats of generated ids."""
 
 from uuid import UUID
 
@@ -23,7 +23,7 @@ def of_form(form: str) -> str:
         ("{base64url:64}", "A" * 64),
     ],
 )
-def test_an_id_has_its_form(form: str, id: str) -> None:
+def test_an_id_matches_its_format(form: str, id: str) -> None:
     assert is_form(form)
     assert of_form(form) == id
 
@@ -31,12 +31,12 @@ def test_an_id_has_its_form(form: str, id: str) -> None:
 @pytest.mark.parametrize(
     "form", ["", "PAY", "{digits}", "{digits:3}", "{digits:65}", "{letters:9}", "a/{uuid}", "{uuid}{uuid}"]
 )
-def test_what_is_no_form_is_refused(form: str) -> None:
+def test_an_invalid_format_is_refused(form: str) -> None:
     assert not is_form(form)
     with pytest.raises(ValueError, match="is not a form of ids"):
         of_form(form)
 
 
 @given(st.binary(min_size=16, max_size=16))
-def test_a_uuid_is_what_the_standard_library_makes_of_its_bytes(drawn: bytes) -> None:
+def test_a_uuid_equals_the_standard_librarys_result(drawn: bytes) -> None:
     assert as_uuid(drawn) == str(UUID(bytes=drawn, version=4))

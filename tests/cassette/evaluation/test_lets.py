@@ -1,9 +1,9 @@
-"""The root `let`, whose values are computed when an expression looks at them."""
+"""The root `let`. Its values are computed when an expression reads them."""
 
 from xs2a_sandbox.cassette.evaluation.lets import lets_of
 
 
-def test_values_are_computed_once_and_only_those_that_are_looked_at() -> None:
+def test_values_are_computed_once_and_only_when_read() -> None:
     computed: list[str] = []
 
     def value(name: str, of: str = "") -> object:
@@ -15,7 +15,7 @@ def test_values_are_computed_once_and_only_those_that_are_looked_at() -> None:
     assert computed == ["a", "b"]
 
 
-def test_own_values_are_over_those_of_the_dialect_and_not_seen_by_them() -> None:
+def test_own_values_override_those_of_the_dialect_but_are_not_used_by_them() -> None:
     root = lets_of({"a": lambda scope: scope["let"]["b"], "b": 1}, {})
     root["b"] = 2
     assert (root["a"], root["b"]) == (1, 2)

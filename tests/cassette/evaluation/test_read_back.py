@@ -32,7 +32,7 @@ THINGS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "thing"), THINGS)
-def test_what_a_bundled_shape_says_is_read_back(name: str, thing: dict[str, Any]) -> None:
+def test_results_of_bundled_shapes_are_read_back(name: str, thing: dict[str, Any]) -> None:
     said = SHAPES[name].one({WORK: Work()}, {**thing, "self": "/a", "rights": ["balances"]})
     known = read_back(BUNDLED[name], said, BUNDLED)
     assert {key: known[key] for key in thing} == thing
@@ -58,7 +58,7 @@ def test_what_a_bundled_shape_says_is_read_back(name: str, thing: dict[str, Any]
         ({"rename": {"a": {"x": "{{ it ~ '!' }}"}}}, {"x": None}, {"a": None}),
     ],
 )  # fmt: skip
-def test_what_only_renames_and_nests_is_read_back(template: Any, said: Any, thing: Any) -> None:
+def test_simple_templates_are_read_back(template: Any, said: Any, thing: Any) -> None:
     assert read_back(template, said, {"one": {"rename": {"n": "N"}}}) == thing
 
 
@@ -69,10 +69,10 @@ def test_what_only_renames_and_nests_is_read_back(template: Any, said: Any, thin
         {"each": "{{ it.a }}", "give": "{{ entry }}"}, {"shape": "unknown"}, {"x": "{{ it.a | upper }}"},
     ],
 )  # fmt: skip
-def test_nothing_is_known_of_what_cannot_be_turned_round(template: Any) -> None:
+def test_templates_that_cannot_be_reversed_give_nothing(template: Any) -> None:
     assert read_back(template, {"x": 1}, {}) == {}
 
 
-def test_texts_where_mappings_are_expected_say_nothing() -> None:
+def test_a_string_instead_of_a_mapping_gives_nothing() -> None:
     assert read_back({"x": "{{ it.a }}"}, "text", {}) == {}
     assert read_back({"rename": {"a": "x"}}, "text", {}) == "text"

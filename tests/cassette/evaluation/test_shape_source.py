@@ -1,4 +1,4 @@
-"""What a shape makes is what the same template makes as an ordinary value."""
+"""A shape gives the same result as the same template used as an ordinary value."""
 
 import copy
 from decimal import Decimal
@@ -56,7 +56,7 @@ def scope(**more: Any) -> dict[str, Any]:
 
 
 def outcome(make: Any) -> tuple[Any, Any]:
-    """What comes of it, or the error, and what was noted on the way."""
+    """Return the result or the error, and the notes made during evaluation."""
     with mismatches() as seen:
         try:
             return make(), seen
@@ -220,6 +220,11 @@ it.parts | length
 it.none | length
 it.id | count
 it.id | trim('E')
+it.id | split('-')
+(it.id | split('-'))[1] | trim if it.id else it.none
+(it.none | split('-'))[7]
+it.parts | split('-')
+it.id | split('')
 it.id | title
 it.remittance.lines | first
 (it.parts | first).n
@@ -270,7 +275,7 @@ result.listed[1]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_an_expression_comes_out_as_it_does_elsewhere(expression: str) -> None:
+def test_an_expression_gives_the_same_result_in_a_shape(expression: str) -> None:
     whole, inside = "{{ " + expression + " }}", "<{{ " + expression + " }}>"
     template = {"a": whole, "b?": whole, "c": inside, "d": [whole, {"e?": whole}], "f?": inside, "g": {"h": whole}}
     assert differences(template, THINGS) == []
@@ -311,6 +316,10 @@ TEMPLATES = [
         "give": {"each": "{{ it.remittance.lines }}", "when": "entry", "give": "{{ entry }}{{ it.whole }}"},
     },
     {"each": [1, 2], "give": 3},
+    {"each": "{{ it.parts }}", "when": "entry.n", "key": "{{ entry.n }}", "give": {"id": "{{ it.id }}"}},
+    {"each": [1, 2, "{{ it.none }}"], "as": "one", "key": "{{ one }}", "give": "{{ one }}"},
+    {"each": "{{ it.id }}", "key": "{{ entry }}", "give": 1},
+    {"each": [1], "key": "{{ entry }}", "shape": "round"},
     {"each": "{{ it.id }}", "give": 1},
     {"each": "{{ it.none }}", "give": "{{ entry }}"},
     {"each": "{{ it.parts }}"},
@@ -323,7 +332,7 @@ TEMPLATES = [
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=repr)
-def test_a_template_comes_out_as_it_does_elsewhere(template: Any) -> None:
+def test_a_template_gives_the_same_result_in_a_shape(template: Any) -> None:
     assert differences(template, THINGS) == []
 
 
@@ -342,7 +351,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("template", "place"), MISTAKES)
-def test_a_mistake_is_told_as_it_is_elsewhere(template: Any, place: tuple[str | int, ...]) -> None:
+def test_a_mistake_is_reported_in_the_same_way_in_a_shape(template: Any, place: tuple[str | int, ...]) -> None:
     told: list[Any] = []
     compile_shapes({"a": template}, ROOTS, lambda name, at, text: told.append((at, text)))
     assert [at for at, _ in told] == [place]
@@ -404,6 +413,7 @@ def templates() -> st.SearchStrategy[Any]:
             st.lists(inner, max_size=2),
             st.builds(lambda parts: {"merge": parts}, st.lists(inner, max_size=3)),
             st.builds(lambda listed, give: {"each": listed, "give": give}, lists, inner),
+            st.builds(lambda listed, key, give: {"each": listed, "key": key, "give": give}, lists, texts, inner),
             st.builds(
                 lambda listed, when, give: {"each": listed, "when": when, "give": give}, lists, expressions(), inner
             ),
@@ -415,13 +425,13 @@ def templates() -> st.SearchStrategy[Any]:
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @given(templates())
 @settings(max_examples=250, deadline=None)
-def test_any_template_comes_out_as_it_does_elsewhere(template: Any) -> None:
+def test_any_template_gives_the_same_result_in_a_shape(template: Any) -> None:
     before = copy.deepcopy(THINGS)
     assert differences(template, THINGS) == []
     assert before == THINGS
 
 
-def test_what_is_used_is_looked_up_once() -> None:
+def test_a_value_that_is_used_twice_is_looked_up_once() -> None:
     class Counted(dict[str, Any]):
         looks = 0
 

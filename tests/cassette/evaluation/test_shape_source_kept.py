@@ -1,4 +1,4 @@
-"""What comes of the entries of long lists is kept, where the same entry always comes out the same."""
+"""The results for entries of long lists are cached if they depend only on the entry."""
 
 from typing import Any
 
@@ -31,13 +31,13 @@ def test_entries_of_a_long_list_are_shaped_once() -> None:
     assert all(one is other for one, other in zip(first[1:], again, strict=True))
 
 
-def test_it_is_the_same_in_a_list_of_another_shape() -> None:
+def test_results_are_cached_in_a_list_of_another_shape_too() -> None:
     both, things = shapes(all={"each": "{{ it }}", "shape": "it"}, it={"rename": {"n": "N"}}), entries()
     first, again = (both["all"].one({WORK: Work()}, things) for _ in range(2))
     assert first[1] is again[1]
 
 
-def test_short_lists_are_not_kept() -> None:
+def test_short_lists_are_not_cached() -> None:
     shape, things = shapes(it={"N": "{{ it.n }}"})["it"], entries(LONG - 1)
     assert shaped(shape, things)[1] is not shaped(shape, things)[1]
 
@@ -50,17 +50,17 @@ def test_short_lists_are_not_kept() -> None:
         {"it": {"N": "{{ it.n }}", "links": {"shape": "links"}}, "links": {"self": "{{ result.self }}"}},
     ],
 )
-def test_what_may_come_out_otherwise_is_not_kept(templates: Any) -> None:
+def test_results_that_depend_on_more_than_the_entry_are_not_cached(templates: Any) -> None:
     assert shapes(**templates)["it"].kept is None
 
 
-def test_a_change_of_what_is_said_beside_it_is_seen() -> None:
+def test_a_change_of_another_value_is_noticed() -> None:
     shape, things = shapes(it={"self": "{{ result.self }}/{{ it.n }}"})["it"], entries()
     assert shaped(shape, things, self="/a")[1] == {"self": "/a/1"}
     assert shaped(shape, things, self="/b")[1] == {"self": "/b/1"}
 
 
-def test_no_more_is_kept_than_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_the_cache_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shape_source, "_MOST_KEPT", LONG + 1)
     shape, lists = shapes(it={"N": "{{ it.n }}"})["it"], [entries() for _ in range(5)]
     for things in lists:

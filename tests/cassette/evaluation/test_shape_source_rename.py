@@ -35,7 +35,7 @@ def _mistaken(*mistake: Any) -> None:
     raise AssertionError(mistake)
 
 
-def test_members_get_other_names_in_their_own_order() -> None:
+def test_members_are_renamed_and_keep_their_order() -> None:
     entry = {
         "booked_on": "2026-11-21",
         "own": 1,
@@ -67,17 +67,17 @@ def test_members_get_other_names_in_their_own_order() -> None:
         ({}, {}),
     ],
 )
-def test_values_are_shaped_where_they_are_there(entry: Any, shaped: Any) -> None:
+def test_only_existing_values_are_rendered(entry: Any, shaped: Any) -> None:
     assert shape(ENTRY, entry) == shaped
 
 
-def test_a_thing_of_which_no_member_is_renamed_is_handed_on() -> None:
+def test_an_object_without_renamed_members_is_returned_unchanged() -> None:
     account = {"iban": "I"}
     assert shape(OF_ACCOUNT, account) is account
     assert shape({"rename": {"a": "b"}, "of": "{{ result.account }}"}, None, account=account) is account
 
 
-def test_it_can_be_a_part_of_a_template() -> None:
+def test_a_renaming_can_be_part_of_a_template() -> None:
     template = {"merge": [{"rename": {"id": "transactionId"}}, {"_links": {"self": "{{ result.self }}/{{ it.id }}"}}]}
     assert shape(template, {"id": "E-1", "own": 1}, self="/x") == {
         "transactionId": "E-1",
@@ -89,26 +89,28 @@ def test_it_can_be_a_part_of_a_template() -> None:
 @pytest.mark.parametrize(
     ("rename", "place", "said"),
     [
-        ({"a": 1}, "a", "a member gets a name"),
-        ({"a": {"b": 1, "c": 2}}, "a", "a member gets a name"),
-        ({"a": "x", "b": "x"}, "b", "another member gets the name x, too"),
+        ({"a": 1}, "a", "rename a member with a name"),
+        ({"a": {"b": 1, "c": 2}}, "a", "rename a member with a name"),
+        ({"a": "x", "b": "x"}, "b", "two members have the same new name x; rename one of them"),
     ],
 )
-def test_mistakes(rename: Any, place: str, said: str) -> None:
+def test_mistakes_in_renamings(rename: Any, place: str, said: str) -> None:
     ((where, text),) = mistakes({"rename": rename})
     assert where == ("rename", place)
     assert said in text
 
 
-def test_it_is_for_shapes_alone() -> None:
+def test_renaming_is_possible_only_in_shapes() -> None:
     found: list[Any] = []
     compile_value(
         {"rename": {"a": "b"}, "of": "{{ result }}"}, RESULT_ROOTS, lambda place, text: found.append((place, text))
     )
-    assert found == [(("rename",), "members are renamed in a shape: name one under `shapes`, and use it here")]
+    assert found == [
+        (("rename",), "members can be renamed only in a shape: define one under `shapes`, and use it here")
+    ]
 
 
-def test_only_the_value_of_a_member_is_it_where_another_thing_is_renamed() -> None:
+def test_in_a_renaming_of_another_object_it_is_the_value_of_the_member() -> None:
     template = {"rename": {"a": {"b": "{{ it }}"}, "c": {"d": {"shape": "account"}}}, "of": "{{ result.one }}"}
     shapes = compile_shapes({"account": OF_ACCOUNT, "it": template}, RESULT_ROOTS, _mistaken)
     assert shapes["it"].reads == {"result"}

@@ -39,7 +39,7 @@ def _mistaken(*mistake: Any) -> None:
 
 
 def value(template: Any, templates: Any = None, **result: Any) -> Any:
-    """What the template comes to where there are these shapes."""
+    """Return the result of the template with these shapes."""
     compiled = compile_value(template, RESULT_ROOTS, _mistaken)
     given = {"result": {"self": "/x", **result}, SHAPES: shapes(**(templates or TEMPLATES)), WORK: Work()}
     return render(compiled, given)
@@ -68,18 +68,18 @@ def value(template: Any, templates: Any = None, **result: Any) -> Any:
         ({"shape": 5}, {"shape": 5}),
     ],
 )
-def test_a_shape_turns_a_thing_into_what_it_says(template: Any, expected: Any) -> None:
+def test_a_shape_is_applied_to_an_object(template: Any, expected: Any) -> None:
     assert value(template, entry=ENTRY) == expected
 
 
-def test_what_a_shape_leaves_as_it_is_stays_the_same_object() -> None:
+def test_a_shape_that_changes_nothing_returns_the_same_object() -> None:
     entries = [ENTRY]
     assert value({"each": "{{ result.entries }}", "shape": "same"}, entries=entries) is entries
     assert value({"shape": "same", "of": "{{ result.entries }}"}, entries=entries) is entries
     assert value({"each": "{{ result.entries }}", "when": "entry.id", "shape": "same"}, entries=entries)[0] is ENTRY
 
 
-def test_a_shape_says_what_it_reads_and_uses() -> None:
+def test_a_shape_knows_which_roots_it_reads_and_which_shapes_it_uses() -> None:
     compiled: CompiledShape = shapes(**TEMPLATES)["entry"]
     assert compiled.reads == {"it"}
     uses = [("amount", ("transactionAmount", "shape"), True), ("amount", ("balance?", "shape"), True)]
@@ -94,25 +94,25 @@ def test_a_mapping_with_a_shape_is_not_plain() -> None:
     assert is_plain({"shape": "round", "colour": "red"})
 
 
-def test_test_data_has_no_shapes() -> None:
+def test_data_cannot_use_shapes() -> None:
     told: list[Any] = []
     for template in ({"shape": "a"}, {"each": [1], "shape": "a"}):
         compile_value(template, frozenset(), lambda at, text: told.append((at, text)))
-    assert told == [(("shape",), "test data has no shapes: write the value itself")] * 2
+    assert told == [(("shape",), "test data cannot use shapes: write the value itself")] * 2
 
 
 PARTS = {"each": "{{ it.tags }}", "give": "{{ entry | upper }}"}
 LISTED = {"each": "{{ result.entries }}", "shape": "a"}
 
 
-def test_a_list_of_a_hundred_thousand_is_shaped_within_the_limit() -> None:
+def test_a_list_of_a_hundred_thousand_is_rendered_within_the_limit() -> None:
     template = {"id": "{{ it.n ~ '-' }}", "sign": "{{ 'D' if it.n < 0 else 'C' }}", "parts": PARTS}
     entries = [{"n": n, "tags": ["a", "b"]} for n in range(100_000)]
     made = value(LISTED, {"a": template}, entries=entries)
     assert (len(made), made[-1]) == (100_000, {"id": "99999-", "sign": "C", "parts": ["A", "B"]})
 
 
-def test_a_list_of_twenty_thousand_is_shaped_by_any_expression_within_the_limit() -> None:
+def test_any_expression_renders_twenty_thousand_entries_within_the_limit() -> None:
     template = "{{ it.tags | map('upper') | sort | join }}"
     entries = [{"tags": ["b", "a"]} for _ in range(20_000)]
     assert value(LISTED, {"a": template}, entries=entries) == ["AB"] * 20_000
@@ -127,13 +127,13 @@ def test_a_list_of_twenty_thousand_is_shaped_by_any_expression_within_the_limit(
         {"each": "{{ result.entries }}", "shape": "b"},
     ],
 )
-def test_a_shape_that_goes_through_the_whole_list_for_each_entry_is_stopped(template: Any) -> None:
+def test_a_shape_that_iterates_over_the_whole_list_for_each_entry_is_stopped(template: Any) -> None:
     entries = ["x" * 20] * (BUDGET // 100)
-    with pytest.raises(ExpressionError, match=r"more work than .* in .\{\{ result\.entries"):
+    with pytest.raises(ExpressionError, match=r"more than .* units of work.* in .\{\{ result\.entries"):
         value(LISTED, {"a": template, "b": {"c": 1}}, entries=entries)
 
 
-def test_a_shape_looks_at_roots_that_are_computed_on_demand() -> None:
+def test_a_shape_can_read_lazy_roots() -> None:
     made = shapes(one={"a": "{{ form.a }}", "b?": "{{ token.scope }}", "c": "{{ 'x' if form.a == 'y' else 'z' }}"})
     for form, token, expected in (
         (None, None, {"a": None, "c": "z"}),

@@ -1,4 +1,4 @@
-"""Values that are the same, that contain each other, and that are apart."""
+"""Equality of values, containment, and distance."""
 
 from decimal import Decimal
 
@@ -22,14 +22,14 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_SCALARS, JSON_SCALARS)
-def test_scalars_are_the_same_where_their_canonical_values_are(left, right):
+def test_scalars_are_equal_if_their_canonical_values_are_equal(left, right):
     assert is_equal(left, right) is (canonical(left) == canonical(right))
     if is_equal(left, right):
         assert hash(canonical(left)) == hash(canonical(right))
 
 
 @given(JSON_VALUES, JSON_VALUES)
-def test_sameness_and_containment(left, right):
+def test_equality_and_containment(left, right):
     assert is_equal(left, left)
     assert contains(left, left)
     assert is_equal(left, right) is is_equal(right, left)
@@ -38,7 +38,7 @@ def test_sameness_and_containment(left, right):
         assert contains(right, left)
 
 
-def test_words_apart() -> None:
+def test_distance_of_words() -> None:
     assert words_apart("same", "same") == 0
     assert (
         0

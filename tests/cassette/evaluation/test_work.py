@@ -1,4 +1,4 @@
-"""Expressions that would freeze the sandbox for seconds, or for ever: each is cut off after so much work."""
+"""Expressions that would block the sandbox for seconds or for ever are stopped after a limited amount of work."""
 
 import json
 import re
@@ -33,18 +33,18 @@ def test_an_expression_is_cut_off(one: Expression) -> None:
     with pytest.raises(ExpressionError, match=re.escape(one.says)):
         render({"body": one.body, WORK: spent})
 
-    # What goes beyond is one step, and that is weighed no further than the budget.
+    # A single step can exceed the budget, and only by a limited amount.
     assert BUDGET - spent.left <= BUDGET + ROOM
 
 
 @pytest.mark.parametrize("name", sorted({*environment.ENVIRONMENT.filters, *environment.ENVIRONMENT.tests}))
-def test_every_filter_and_test_is_paid_for_by_what_it_is_given(name: str) -> None:
+def test_filters_and_tests_are_charged_for_their_input(name: str) -> None:
     tables = environment.ENVIRONMENT.filters, environment.ENVIRONMENT.tests
     (paid, *_) = [table[name] for table in tables if name in table]
     before = work.begin(spent := Work())
     first = [environment.ENVIRONMENT] if hasattr(paid, "jinja_pass_arg") else []
     try:
-        with suppress(Exception):  # whatever it does not take, it has paid before
+        with suppress(Exception):  # regardless of its arguments, it is charged before
             paid(*first, [1] * 10_000)
     finally:
         work.end(before)
@@ -52,7 +52,7 @@ def test_every_filter_and_test_is_paid_for_by_what_it_is_given(name: str) -> Non
     assert BUDGET - spent.left > 10_000
 
 
-def test_what_an_ordinary_expression_costs() -> None:
+def test_cost_of_ordinary_expressions() -> None:
     spent = Work()
     source = "body.texts[:300] | map('upper') | select('ne', 'X7') | sort | join(', ') | length"
     render = compile_text(f"{{{{ {source} }}}}")
@@ -93,11 +93,11 @@ BY_DATE = {
       newest: "{{ (body.booked | map(attribute='bookingDate') | list)[:10] }}"
     """,
 }
-"""Answers that choose entries by their dates, which look at no more than that."""
+"""Answers that select entries by date, and read no more than needed."""
 
 
 @pytest.mark.parametrize("respond", BY_DATE.values(), ids=BY_DATE)
-def test_dates_choose_among_20000_entries(respond: str, tmp_path: Path) -> None:
+def test_dates_select_among_20000_entries(respond: str, tmp_path: Path) -> None:
     rule = "rules:\n- id: by-date\n  match: {method: POST, path: /by-date}\n  respond:"
     engine = an_engine(layers=cassette(tmp_path, rule + respond.replace("\n    ", "\n      ")))
     engine.use(limits=replace(engine.parts.limits, body=10_000_000))
@@ -114,7 +114,7 @@ def test_dates_choose_among_20000_entries(respond: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "source", ["body.entries | map('d') | list | length", "body.entries | sort | length", "body.entries == body.more"]
 )
-def test_what_is_inside_is_paid_for_where_it_is_looked_at(source: str) -> None:
+def test_nested_values_are_charged_when_they_are_read(source: str) -> None:
     spent = Work()
     render = compile_text(f"{{{{ {source} }}}}")
     assert callable(render)
@@ -153,7 +153,7 @@ def cases(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", ["/freeze", "/together", "/when"])
-def test_the_request_fails_as_any_other_expression_does(cases: Path, path: str) -> None:
+def test_the_request_fails_like_after_any_other_expression_error(cases: Path, path: str) -> None:
     client = Client(an_engine(layers=[[cases]]))
 
     answer = client.get(path)
@@ -192,7 +192,7 @@ def test_a_sandbox_under_such_requests_answers_and_stops(cases: Path, tmp_path: 
         process.stop()
 
 
-def test_to_ask_for_the_kind_of_a_value_costs_nothing_of_what_is_inside() -> None:
+def test_testing_the_type_of_a_value_does_not_depend_on_its_size() -> None:
     work = Work()
     compiled = compile_text("{{ body if body is not none }}")
     assert callable(compiled)

@@ -1,4 +1,4 @@
-"""What `serve` says before the first request."""
+"""The first lines of `serve`."""
 
 import json
 from dataclasses import replace
@@ -20,24 +20,24 @@ CONSENT = "11111111-1111-4111-8111-111111111111"
 ADDRESSES = Addresses("http://127.0.0.1:1", "http://127.0.0.1:2", "https://127.0.0.1:3", Path("/my folder/ca.pem"))
 
 
-def test_which_loop_it_is() -> None:
+def test_the_event_loop_is_named() -> None:
     lines = announcement(Settings(), ADDRESSES, "in memory", None, loop="uvloop 1").splitlines()
     as_json = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None, loop="uvloop 1"))
     assert "loop      uvloop 1" in lines
     assert as_json["loop"] == "uvloop 1"
 
 
-def test_where_the_clock_stands() -> None:
+def test_a_frozen_clock_is_shown() -> None:
     frozen = Settings(frozen_at=read_time("2026-11-21T09:00"))
 
     lines = announcement(frozen, ADDRESSES, "in memory", None).splitlines()
     as_json = json.loads(announcement(replace(frozen, log_format="json"), ADDRESSES, "in memory", None))
 
-    assert lines[4:6] == ["state     in memory", "clock     stands at 2026-11-21T09:00:00+01:00"]
+    assert lines[4:6] == ["state     in memory", "clock     frozen at 2026-11-21T09:00:00+01:00"]
     assert as_json["frozen_at"] == "2026-11-21T09:00:00+01:00"
 
 
-def test_a_door_that_is_off_is_not_announced() -> None:
+def test_a_disabled_door_is_not_announced() -> None:
     assert "https://127" not in announcement(Settings(), replace(ADDRESSES, tls=None), "", CONSENT)
 
 
@@ -54,13 +54,13 @@ def test_configured_hosts_and_base_path_are_used() -> None:
     assert f"https://api.bank.test/xs2a/v1/consents/{CONSENT}/status" in announcement(settings, ADDRESSES, "", CONSENT)
 
 
-def test_without_a_valid_consent_there_is_nothing_to_try() -> None:
+def test_without_a_valid_consent_no_example_is_printed() -> None:
     assert "curl" not in announcement(Settings(), ADDRESSES, "", None)
     assert find_valid_consent({}) is None
     assert find_valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "authorised"}}}) == "b"
 
 
-def test_real_banks_are_named_with_their_modes() -> None:
+def test_real_banks_are_shown_with_their_modes() -> None:
     bank = RealBank(
         "https://first.example", hosts=(BankHost("first.test"),), mode="spy", modes=(("/v1/payments", "simulate"),)
     )
@@ -70,18 +70,18 @@ def test_real_banks_are_named_with_their_modes() -> None:
 
     assert "bank      https://first.example (mode spy, /v1/payments: simulate)" in lines
     assert "bank      https://second.example (mode record)" in lines
-    assert not any("curl" in line for line in lines), "the bank does not know that consent"
+    assert not any("curl" in line for line in lines), "the bank does not know this consent"
 
 
-def test_a_bank_that_is_not_asked_says_so() -> None:
+def test_a_bank_that_gets_no_requests_is_marked() -> None:
     text = announcement(Settings(bank="https://bank.example/psd2"), ADDRESSES, "", CONSENT)
-    assert "bank      https://bank.example/psd2 is not asked (mode simulate; --mode spy, record or compare)" in text
+    assert "bank      https://bank.example/psd2 gets no requests (mode simulate; --mode spy, record or compare)" in text
 
     text = announcement(Settings(bank="https://bank.example/psd2", log_format="json"), ADDRESSES, "", CONSENT)
     assert json.loads(text)["banks"] == [{"url": "https://bank.example/psd2", "hosts": [], "mode": "simulate"}]
 
 
-def test_as_one_line_of_json() -> None:
+def test_the_announcement_as_json() -> None:
     entry = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None))
 
     assert entry == {
@@ -101,32 +101,32 @@ def test_as_one_line_of_json() -> None:
     }
 
 
-def test_the_state_that_was_found(tmp_path: Path) -> None:
+def test_the_size_of_the_stored_state_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
     settings = Settings(state=f"sqlite:{file}")
     assert found_state(settings) == f"{file} (new)"
     store = SqliteStore(file)
-    assert "holds nothing yet" in found_state(settings)
+    assert "contains nothing yet" in found_state(settings)
     assert store.commit("s", {}, {}, {("_session", "x"): {"a": 1}})
-    assert "holds nothing yet" in found_state(settings)
+    assert "contains nothing yet" in found_state(settings)
     assert store.commit("s", {}, {}, {("payments", "x"): {"a": 1}})
     store.close()
 
-    assert found_state(settings) == f"{file} holds 1 payments; start with --reset to forget it"
+    assert found_state(settings) == f"{file} contains 1 payments; start with --reset to delete it"
     assert found_state(replace(settings, reset=True)) == f"{file} (reset)"
     assert found_state(Settings(state="memory:")).startswith("in memory")
 
 
-def test_a_state_file_that_is_something_else(tmp_path: Path) -> None:
+def test_a_state_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
-    file.write_text("this is no database, and long enough to be looked at\n" * 100)
+    file.write_text("this is not a database, and long enough to be looked at\n" * 100)
 
     with pytest.raises(UserMistake, match="cannot be used"):
         found_state(Settings(state=f"sqlite:{file}"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "LOCALHOST"])
-def test_of_this_machines_own_addresses_nobody_is_warned(host: str) -> None:
+def test_loopback_addresses_cause_no_warning(host: str) -> None:
     assert exposure(Settings(host=host)) is None
 
 
@@ -135,40 +135,40 @@ def test_of_this_machines_own_addresses_nobody_is_warned(host: str) -> None:
     [
         (
             Settings(host="0.0.0.0"),
-            "listening on every address of this machine: whoever reaches it can use the sandbox; ",
+            "listening on every address of this machine: anyone who can reach it can use the sandbox; ",
         ),
         (Settings(host="::"), "listening on every address of this machine"),
-        (Settings(host="192.0.2.1"), "listening on 192.0.2.1: whoever"),
-        (Settings(host="sandbox.lan"), "listening on sandbox.lan: whoever"),
+        (Settings(host="192.0.2.1"), "listening on 192.0.2.1: anyone who can reach it"),
+        (Settings(host="sandbox.lan"), "listening on sandbox.lan: anyone who can reach it"),
         (
             Settings(host="0.0.0.0", bank="https://b.example", mode="spy"),
-            "the sandbox, its way to https://b.example with",
+            "the sandbox, including its connection to https://b.example with",
         ),
     ],
 )
-def test_of_any_other_it_is_said_what_it_means(settings: Settings, words: str) -> None:
+def test_other_addresses_cause_a_warning(settings: Settings, words: str) -> None:
     text = exposure(settings)
     assert text
     assert words in text
     assert "--proxy-auth" in text
-    assert text.endswith("--host 127.0.0.1 lets nobody else in")
+    assert text.endswith("--host 127.0.0.1 restricts it to this machine")
 
 
-def test_a_bank_that_is_not_asked_is_not_in_danger() -> None:
+def test_a_bank_that_gets_no_requests_is_not_in_the_warning() -> None:
     assert "b.example" not in str(exposure(Settings(host="0.0.0.0", bank="https://b.example")))
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_serve_warns_of_listening_everywhere(form: str, tmp_path: Path) -> None:
+def test_serve_warns_if_it_listens_on_all_interfaces(form: str, tmp_path: Path) -> None:
     with served(tmp_path, "--host", "0.0.0.0", "--log-format", form) as serving:
         line = serving.warning("listening on every address")
         if form == "json":
             assert json.loads(line).keys() == {"time", "level", "message"}
         else:
-            assert " warning listening on every address of this machine: whoever reaches it" in line
+            assert " warning listening on every address of this machine: anyone who can reach it" in line
 
 
-def test_where_everything_is() -> None:
+def test_addresses_files_and_state_are_shown() -> None:
     *lines, _ = announcement(Settings(), ADDRESSES, "in memory", CONSENT).splitlines()
 
     assert lines[:5] == [

@@ -1,4 +1,4 @@
-"""`serve` and `record` as commands; what they serve is a matter of `serving`."""
+"""The commands `serve` and `record`, without starting doors."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from xs2a_sandbox.doors import serving
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the doors would have been opened with."""
+    """Record the arguments instead of opening the doors."""
     seen: dict[str, Any] = {}
 
     async def serve(settings: Settings, **options: Any) -> None:
@@ -29,7 +29,7 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(main.cli, words, prog_name="xs2a-sandbox")
 
 
-def test_redaction_is_switched_off_by_typing_it_and_not_otherwise(
+def test_redaction_is_turned_off_only_by_the_flag(
     served: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("serve").exit_code == 0
@@ -43,7 +43,7 @@ def test_redaction_is_switched_off_by_typing_it_and_not_otherwise(
     assert run("serve").exit_code == 2
 
 
-def test_the_settings_are_read_anew_with_the_same_flags(served: dict[str, Any], tmp_path: Path) -> None:
+def test_settings_are_reloaded_with_the_same_flags(served: dict[str, Any], tmp_path: Path) -> None:
     assert run("serve", "--port", "7001").exit_code == 0
     (tmp_path / "xs2a-sandbox.yaml").write_text("port: 7002\nhosts: [bank.example]\n")
     again = served["again"]()

@@ -1,4 +1,4 @@
-"""What `serve` says of its recordings when it ends."""
+"""The summary of recordings at the end of `serve`."""
 
 import asyncio
 from dataclasses import replace
@@ -21,7 +21,7 @@ from xs2a_sandbox.recording.har_log import Recording
 
 
 class Recorded:
-    """An engine in mode record, as far as a run looks at it."""
+    """The parts of an engine in mode record that a run uses."""
 
     def __init__(self, recording: Recording, engine: Engine) -> None:
         self.interface, self.schemas, self.banks = engine.interface, engine.schemas, engine.banks
@@ -32,7 +32,7 @@ def exchange(path: str, source: str = "bank", rule: str | None = None) -> LogEnt
     return LogEntry("default", "GET", path, 200, 1.0, source, rule)
 
 
-def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_recorded_rules_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     derived(tmp_path, taped("/v1/things/a", {"n": 1}), taped("/v1/things", {"n": 2}))
     engine, run = replay(tmp_path), UnusedRules(Settings())
@@ -47,12 +47,12 @@ def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch:
     assert list(run.sum_up([run.result()])) == []
 
 
-def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
+def test_recorded_exchanges_are_counted_and_rules_are_derived(tmp_path: Path) -> None:
     derived(tmp_path, taped("/v1/things"))
     engine, run = replay(tmp_path), RunRecording(Settings())
     recording = Recording(tmp_path / "new", lambda entry: replace(entry, redactions=3), {"redacted": "1a2b3c4d"})
     run.begin(Recorded(recording, engine), print)  # type: ignore[arg-type]
-    assert run.progress() == "recorded 0 exchanges, 0 requests told apart, 0 values redacted"
+    assert run.progress() == "recorded 0 exchanges, 0 requests distinguished, 0 values redacted"
 
     async def add() -> None:
         for path in ("/v1/things/a", "/v1/things/a"):
@@ -61,7 +61,7 @@ def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
 
     asyncio.run(add())
     recording.close()
-    assert run.progress() == "recorded 2 exchanges, 1 request told apart, 6 values redacted"
+    assert run.progress() == "recorded 2 exchanges, 1 request distinguished, 6 values redacted"
     lines = list(run.end())
     assert lines[0] == f"{run.progress()}: {recording.file}"
     assert lines[1:5] == [
@@ -74,18 +74,16 @@ def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("redact", "outcome"), [(True, "0 values redacted"), (False, "not redacted")])
-def test_what_is_redacted_for_the_log_alone_is_not_counted_as_recorded(
-    tmp_path: Path, redact: bool, outcome: str
-) -> None:
+def test_values_redacted_only_in_the_log_are_not_counted(tmp_path: Path, redact: bool, outcome: str) -> None:
     settings = Settings(
         mode="record", bank="https://bank.example", to=tmp_path / "tape", state="memory:", confdir=tmp_path / "conf"
     )
     run = RunRecording(Settings())
     run.begin(build(settings, redact=redact), print)
-    assert run.progress() == f"recorded 0 exchanges, 0 requests told apart, {outcome}"
+    assert run.progress() == f"recorded 0 exchanges, 0 requests distinguished, {outcome}"
 
 
-def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path) -> None:
+def test_an_existing_broken_cassette_does_not_lose_the_recording(tmp_path: Path) -> None:
     derived(tmp_path, taped("/v1/things"))
     engine, run = replay(tmp_path), RunRecording(Settings())
     (tmp_path / "new/cassettes").mkdir(parents=True)
@@ -99,7 +97,7 @@ def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path)
     assert f"xs2a-sandbox derive {tmp_path / 'new'}" in text
 
 
-def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
+def test_exchanges_that_could_not_be_written_are_reported(tmp_path: Path) -> None:
     def fail(entry: Exchange) -> Exchange:
         raise ZeroDivisionError
 
@@ -110,10 +108,10 @@ def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         asyncio.run(recording.add(taped("/v1/things/a")))
     recording.close()
-    assert "1 exchange with the bank could not be written down: lost" in list(run.end())
+    assert "1 exchange with the bank could not be written and were lost" in list(run.end())
 
 
-def test_a_run_that_never_began_says_nothing() -> None:
+def test_a_run_that_never_started_prints_nothing() -> None:
     run = RunRecording(Settings())
     run.add(exchange("/v1/x"))
     assert (run.progress(), list(run.end())) == (None, [])

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The walk of ../README.md with curl.
+# The sequence of requests in ../README.md with curl.
 set -euo pipefail
 
 bank=(curl --silent --show-error)
@@ -12,7 +12,7 @@ account=AT459880000010204711
 folder="$(mktemp -d)"
 trap 'rm -r "$folder"' EXIT
 
-# Each answer is kept in a file, and printed with its status.
+# Each answer is stored in a file, and printed with its status.
 ask() {
   local step="$1" path="$2"
   shift 2
@@ -44,7 +44,7 @@ pay() {
     --header 'PSU-IP-Address: 192.0.2.7' --header 'TPP-Redirect-URI: https://tpp.example/back' "$@"
 }
 
-# A payment of so many bytes.
+# A payment with this number of bytes.
 sized() {
   local start="${payment%\}}, \"padding\": \""
   printf '%s%*s"}' "$start" "$(($1 - 2 - $(printf '%s' "$start" | wc -c)))" ''
@@ -71,7 +71,7 @@ ask error '/v1/accounts/?withBalance=false' --header 'Consent-ID: 00000000-0000-
 sized 1048576 | pay largest --data-binary @-
 sized 1048577 | pay too-large --data-binary @-
 
-# The part after the # is not sent; it makes curl ask several times.
+# The part after the # is not sent. It makes curl repeat the request.
 statuses() {
   "${bank[@]}" --header "X-Request-ID: $(cat /proc/sys/kernel/random/uuid)" --output /dev/null --write-out '%{http_code}\n' "$@"
 }

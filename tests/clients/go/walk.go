@@ -1,4 +1,4 @@
-// The walk of ../README.md with net/http.
+// The sequence of requests in ../README.md with net/http.
 package main
 
 import (

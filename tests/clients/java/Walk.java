@@ -1,4 +1,4 @@
-// The walk of ../README.md with java.net.http. The proxy, the CA and the client certificate are properties of the JVM.
+// The sequence of requests in ../README.md with java.net.http. The proxy, the CA and the client certificate are properties of the JVM.
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -95,7 +95,7 @@ public class Walk {
         step("largest", post(payments, sized(1048576)));
         step("too-large", post(payments, sized(1048577)));
 
-        // A client of its own has connections of its own.
+        // A new client opens new connections.
         List<Integer> anew = new ArrayList<>();
         for (int n = Integer.parseInt(System.getenv("NEW")); n > 0; n--) {
             anew.add(client().send(status, BodyHandlers.discarding()).statusCode());

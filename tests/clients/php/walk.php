@@ -1,8 +1,8 @@
 <?php
-// The walk of ../README.md with Guzzle.
+// The sequence of requests in ../README.md with Guzzle.
 declare(strict_types=1);
 
-// Debian's; with Composer it is vendor/autoload.php.
+// The path on Debian; with Composer it is vendor/autoload.php.
 require 'GuzzleHttp/autoload.php';
 
 use GuzzleHttp\Client;

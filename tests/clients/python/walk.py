@@ -1,7 +1,7 @@
-"""The walk of ../README.md.
+"""The sequence of requests in ../README.md.
 
-`send` is a client: it takes method, path, headers and body, and returns a step: its `status`, `version` and `body`.
-`send_anew` does the same on a new connection.
+`send` is a client: it takes method, path, headers and body, and returns a step with `status`, `version` and `body`.
+`send_on_new_connection` does the same on a new connection.
 """
 
 import json
@@ -16,7 +16,7 @@ PAYMENTS = "/v1/payments/sepa-credit-transfers"
 type Send = Callable[[str, str, dict[str, str], bytes | None], dict[str, Any]]
 
 
-def walk(send: Send, send_anew: Send) -> None:
+def walk(send: Send, send_on_new_connection: Send) -> None:
     def get(path: str, *, consent: str | None = None, send: Send = send) -> dict[str, Any]:
         headers = {"X-Request-ID": str(uuid.uuid4())}
         if consent:
@@ -65,7 +65,7 @@ def walk(send: Send, send_anew: Send) -> None:
     for step, size in (("largest", 1048576), ("too-large", 1048577)):
         steps[step] = post(PAYMENTS, payment | {"padding": "x" * (size - len(encoded(payment)))})
 
-    steps["new"] = [get(status, send=send_anew)["status"] for _ in range(int(os.environ["NEW"]))]
+    steps["new"] = [get(status, send=send_on_new_connection)["status"] for _ in range(int(os.environ["NEW"]))]
     steps["kept"] = [get(status)["status"] for _ in range(int(os.environ["KEPT"]))]
     print(json.dumps(steps))
 

@@ -1,4 +1,4 @@
-"""The walk with aiohttp."""
+"""The sequence of requests with aiohttp."""
 
 import asyncio
 import os
@@ -22,20 +22,21 @@ async def send(session, method, path, headers, body):
         return {"status": response.status, "version": version, "body": await response.json()}
 
 
-async def send_anew(*request):
+async def send_on_new_connection(*request):
     async with aiohttp.ClientSession() as session:
         return await send(session, *request)
 
 
 async def main():
-    # The walk is not asynchronous; it runs beside the loop.
+    # The sequence is synchronous, so it runs in a thread next to the event loop.
     loop = asyncio.get_running_loop()
 
     def waiting(send):
         return lambda *request: asyncio.run_coroutine_threadsafe(send(*request), loop).result()
 
     async with aiohttp.ClientSession() as session:
-        await asyncio.to_thread(walk, waiting(lambda *request: send(session, *request)), waiting(send_anew))
+        here = waiting(lambda *request: send(session, *request))
+        await asyncio.to_thread(walk, here, waiting(send_on_new_connection))
 
 
 asyncio.run(main())

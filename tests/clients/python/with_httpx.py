@@ -1,4 +1,4 @@
-"""The walk with httpx."""
+"""The sequence of requests with httpx."""
 
 import os
 import ssl
@@ -20,10 +20,10 @@ def send(client, method, path, headers, body):
     return {"status": response.status_code, "version": response.http_version, "body": response.json()}
 
 
-def send_anew(*request):
+def send_on_new_connection(*request):
     with httpx.Client(**options) as client:
         return send(client, *request)
 
 
 with httpx.Client(**options) as client:
-    walk(lambda *request: send(client, *request), send_anew)
+    walk(lambda *request: send(client, *request), send_on_new_connection)

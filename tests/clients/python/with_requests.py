@@ -1,4 +1,4 @@
-"""The walk with requests."""
+"""The sequence of requests with requests."""
 
 import os
 

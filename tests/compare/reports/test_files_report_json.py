@@ -6,7 +6,7 @@ from xs2a_sandbox.compare.reports.report import report
 from xs2a_sandbox.features.compare.reports import files
 
 
-def test_the_json_is_as_documented() -> None:
+def test_the_json_report_has_the_documented_format() -> None:
     rules = [IgnoreRule("known", path=("b",))]
     value = json.loads(
         files.as_json(report(comparison(({"a": 1, "b": 1}, {"a": 2, "b": 2}), rules=rules), "bank", None))

@@ -22,7 +22,7 @@ def test_junit_has_a_case_for_each_difference() -> None:
     assert skipped.get("skipped") == "1"
 
 
-def test_its_names_are_the_same_in_every_run() -> None:
+def test_names_are_the_same_in_every_run() -> None:
     def names(*pairs: Any) -> set[str | None]:
         return {case.get("name") for suite in junit(*pairs) for case in suite if suite.get("name") != "skipped"}
 
@@ -31,10 +31,10 @@ def test_its_names_are_the_same_in_every_run() -> None:
     assert one == {"can be compared", "medium value at /l/*"}
 
 
-def test_what_cannot_be_compared_is_an_error_of_its_operation() -> None:
+def test_exchanges_that_cannot_be_compared_are_an_error_of_their_operation() -> None:
     made = report(comparison(({}, {})), "bank", None)
     trouble = replace(made.exchanges[0], verdict="not comparable", trouble="its Content-Encoding cannot be undone")
     root = ElementTree.fromstring(files.as_junit(replace(made, exchanges=(*made.exchanges, trouble)), "medium"))
     (error,) = root.iter("error")
-    assert error.get("message") == "1 of 2 exchanges cannot be compared"
+    assert error.get("message") == "1 of 2 exchanges could not be compared"
     assert "its Content-Encoding cannot be undone" in (error.text or "")

@@ -8,7 +8,7 @@ from xs2a_sandbox.compare.reports.report import report
 from xs2a_sandbox.features.compare.reports import html
 
 
-def test_the_page_needs_nothing_and_obeys_nothing() -> None:
+def test_the_page_loads_nothing_and_escapes_everything() -> None:
     evil = "<script>alert(1)</script>\" onload='x"
     page = html.write(report(comparison(({"a": evil, evil: 1}, {"a": "x"})), evil, None))
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -20,7 +20,7 @@ def test_the_page_needs_nothing_and_obeys_nothing() -> None:
     assert "default-src 'none'" in page
 
 
-def test_lines_that_differ_are_marked_on_both_sides_and_others_left_out() -> None:
+def test_different_lines_are_marked_on_both_sides_and_equal_ones_are_omitted() -> None:
     bank = {"first": 1, **{f"same{n}": n for n in range(30)}, "new": {"in": [1]}}
     page = html.write(report(comparison((bank, {**bank, "first": 2, "new": None})), "bank", None))
     marked = re.findall(r'<span class="(high|medium)">(.*?)</span>', page.partition("Side by side")[2])
@@ -31,7 +31,7 @@ def test_lines_that_differ_are_marked_on_both_sides_and_others_left_out() -> Non
     assert "⋯" in page
 
 
-def test_a_difference_of_many_exchanges_is_one_row_that_leads_to_them() -> None:
+def test_a_difference_in_many_exchanges_is_one_row_with_links() -> None:
     page = html.write(report(comparison(*[({"a": 1}, {"a": 2})] * 12), "bank", None))
     assert page.count('<tr class="finding group') == 1
     assert "in 12 of 12 exchanges:" in page
@@ -39,7 +39,7 @@ def test_a_difference_of_many_exchanges_is_one_row_that_leads_to_them() -> None:
     assert 'id="exchange-12"' in page
 
 
-def test_each_request_is_shown_and_both_where_the_sides_were_sent_different_ones() -> None:
+def test_both_requests_are_shown_if_they_differ() -> None:
     made = report(comparison(({"a": 1}, {"a": 1})), "bank", None)
     (exchange,) = made.exchanges
     assert exchange.sandbox

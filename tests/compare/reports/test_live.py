@@ -1,4 +1,4 @@
-"""What is told while the sandbox serves."""
+"""Reports while the sandbox is running."""
 
 import json
 from dataclasses import replace
@@ -57,13 +57,13 @@ def a_report(ignoring: Ignoring | None = None) -> LiveReport:
 
 
 def a_run(report: LiveReport, file: Path) -> RunComparison:
-    """A run of `serve` that ends with such a report."""
+    """Return the output of a run of `serve` with this report."""
     run = RunComparison(Settings(report=(file,)))
     run.begin(cast(Engine, SimpleNamespace(parts=SimpleNamespace(comparing=SimpleNamespace(report=report)))), print)
     return run
 
 
-def test_each_difference_has_a_line_redacted_and_cut_short() -> None:
+def test_each_difference_is_one_redacted_and_shortened_line() -> None:
     assert lines(a_report(), compared(), compared("a"), compared("e", "b", "a"), compared("a")) == [
         "differs: GET /v1/hidden [account-list]: medium value at /a (bank 1, sandbox 1)",
         'differs: GET /v1/hidden [account-list]: medium value at /e (bank "'
@@ -75,7 +75,7 @@ def test_each_difference_has_a_line_redacted_and_cut_short() -> None:
     ]
 
 
-def test_a_breach_of_the_schema_names_the_member_and_the_rule() -> None:
+def test_a_schema_violation_names_the_member_and_the_rule() -> None:
     both = compared()
     lacking = Difference("drift", ("_links",), ("_links",), drift="is required")
     strange = Difference("value", ("a",), ("a",), drift="must be a string")
@@ -86,33 +86,33 @@ def test_a_breach_of_the_schema_names_the_member_and_the_rule() -> None:
     ]
 
 
-def test_the_same_trouble_is_said_once_and_counted() -> None:
+def test_the_same_problem_is_printed_once_and_counted() -> None:
     report = a_report()
     printed = lines(report, *[compared(trouble="down")] * 3, compared(trouble="late"))
-    assert printed == [f"cannot compare: {why} (said once, counted at the end)" for why in ("down", "late")]
+    assert printed == [f"cannot compare: {why} (reported once, counted at the end)" for why in ("down", "late")]
     assert "compared with https://bank.example: 0 same, 0 differ, 4 not answered;" in next(report.end())
 
 
-def test_writes_are_spared_in_silence_and_what_is_skipped_is_said_once() -> None:
+def test_skipped_writes_are_silent_and_other_skips_are_printed_once() -> None:
     report = a_report()
     printed = lines(report)
     for why, operation in ((SPARED, "create-consent"), ("too large", "a"), ("too large", "b")):
         report.skip(why, operation)
-    assert printed == ["not compared: a: too large (said once, counted at the end)"]
+    assert printed == ["not compared: a: too large (reported once, counted at the end)"]
     assert list(report.end())[1:] == ["  skipped 2: too large", f"  skipped 1: {SPARED}"]
     assert report.report().skipped == ("create-consent",)
 
 
-def test_ignore_rules_of_no_use_are_told() -> None:
+def test_unused_ignore_rules_are_reported() -> None:
     rules = [IgnoreRule("drifts", "a.yaml:3"), IgnoreRule("old", "a.yaml:5", until=date(2026, 1, 1))]
     report = a_report(ignoring=Ignoring(rules, date(2026, 11, 21)))
     assert list(report.end())[1:] == [
         "  a.yaml:3: ignored nothing (drifts)",
-        "  a.yaml:5: its last day is over (old)",
+        "  a.yaml:5: this rule has expired (old)",
     ]
 
 
-def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_number_of_stored_exchanges_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(live_report, "_KEPT", 2)
     report = a_report()
     printed = lines(report, compared(), compared("a"), compared("b"), compared("c"), *[compared()] * 3)
@@ -121,15 +121,15 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     last = list(a_run(report, tmp_path / "a.json").end())
     (summary,) = [line for line in last if line.startswith("compared with")]
     assert summary.startswith("compared with https://bank.example: 4 same, 3 differ; differences: 0 high, 3 medium")
-    assert last[-1] == "  the reports hold the first 2 exchanges that differ, and the first 2 that do not"
+    assert last[-1] == "  the reports contain the first 2 exchanges with differences, and the first 2 without"
     assert "secret" not in (tmp_path / "a.json").read_text()
 
 
-def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     assert "cannot write" in list(a_run(a_report(), tmp_path / "missing" / "a.json").end())[-1]
 
 
-def test_what_differs_alike_is_said_once_and_counted() -> None:
+def test_equal_differences_are_printed_once_and_counted() -> None:
     report = a_report()
     assert len(lines(report, *[compared("a")] * 20, *[compared()] * 4)) == 1
     assert (
@@ -138,7 +138,7 @@ def test_what_differs_alike_is_said_once_and_counted() -> None:
     )
 
 
-def test_the_part_that_differs_is_in_sight() -> None:
+def test_the_differing_part_of_long_values_is_visible() -> None:
     texts = ["x" * 300 + end + "y" * 300 for end in ("ONE", "TWO")]
     bank, sandbox = (replace(ENTRY, answer_body=f'{{"e":"{text}"}}'.encode()) for text in texts)
     (line,) = lines(a_report(), replace(compared("e"), bank=bank, sandbox=sandbox))
@@ -148,13 +148,13 @@ def test_the_part_that_differs_is_in_sight() -> None:
 
 
 def differing(*names: str, worst: str = "") -> Compared:
-    """An exchange with a difference at each of these members."""
+    """Return an exchange with a difference at each of these members."""
     found = tuple(Difference("type" if name == worst else "value", (name,), (name,)) for name in names)
     entry = replace(ENTRY, answer_body=json.dumps(dict.fromkeys(names, 1)).encode())
     return replace(compared("a"), sandbox=entry, bank=entry, differences=found)
 
 
-def test_an_exchange_has_ten_lines_the_worst_first_and_the_rest_is_counted() -> None:
+def test_an_exchange_prints_the_ten_worst_differences_and_counts_the_rest() -> None:
     printed = lines(a_report(), differing(*"abcdefghijkl", worst="l"))
     assert len(printed) == 11
     assert "[account-list]: high type at /l" in printed[0]
@@ -162,7 +162,7 @@ def test_an_exchange_has_ten_lines_the_worst_first_and_the_rest_is_counted() -> 
     assert printed[10] == "differs: GET /v1/hidden [account-list]: 2 more"
 
 
-def test_ten_differences_of_an_exchange_are_all_told() -> None:
+def test_ten_differences_of_an_exchange_are_all_printed() -> None:
     printed = lines(a_report(), differing(*"abcdefghij"))
     assert len(printed) == 10
     assert "value at /j" in printed[-1]

@@ -1,4 +1,4 @@
-"""What a report shows, and that nothing unredacted gets into any of its forms."""
+"""The content of a report. No format contains unredacted data."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ Answers = tuple[Any, Any]
 
 
 def comparison(*pairs: Answers, target: str = "/v1/things", rules: Any = (), down: bool = False) -> Result:
-    """Bank and sandbox answer each request with the next pair: JSON, or a whole response."""
+    """Compare answers. Bank and sandbox answer each request with the next pair: JSON, or a whole response."""
     answers = {str(n): pair for n, pair in enumerate(pairs)}
 
     def response(value: Any) -> Response:
@@ -51,7 +51,7 @@ def comparison(*pairs: Answers, target: str = "/v1/things", rules: Any = (), dow
 
 
 def hidden(entry: Exchange) -> Exchange:
-    """A stand-in for redaction: replaces the secret wherever it stands, also in names."""
+    """A stand-in for redaction that replaces the secret everywhere, also in names."""
 
     def clean(text: str) -> str:
         return text.replace(SECRET, "xxxxxx")
@@ -74,7 +74,7 @@ FORMS = [end.removeprefix(".") for end in WRITERS]
 
 def forms(made: Report) -> dict[str, str]:
     text = StringIO()
-    # Only what the interface has is amended.
+    # Only operations of the interface are amended.
     known = replace(made, exchanges=tuple(replace(one, operation="account-list") for one in made.exchanges[:1]))
     report_text.write(made, Console(file=text, width=200))
     return {
@@ -111,7 +111,7 @@ def test_a_finding_shows_both_sides(bank: Any, sandbox: Any, found: tuple[str, .
     assert findings(comparison((bank, sandbox))) == [found]
 
 
-def test_the_worst_comes_first_and_all_is_counted() -> None:
+def test_the_worst_findings_come_first_and_all_are_counted() -> None:
     made = report(comparison((Response(200, (("X-A", "1"),), b'{"a":1}'), {"a": 2, "c": 1}), ({}, {})), "bank", None)
     assert [f.severity for f in made.exchanges[0].findings] == ["high", "medium", "low"]
     assert [e.worst for e in made.exchanges] == ["high", None]
@@ -124,12 +124,12 @@ def test_the_worst_comes_first_and_all_is_counted() -> None:
     [
         ({}, "/accounts is required"),
         ({"accounts": [{"resourceId": "1"}]}, "/accounts/0/iban is required"),
-        ({SECRET: 1}, "/xxxxxx is not known there"),
+        ({SECRET: 1}, "/xxxxxx is unknown here"),
         ([], "the body must be an object, not an array"),
     ],
 )
 @pytest.mark.parametrize("form", ["text", "html", "xml"])
-def test_a_complaint_about_an_answer_of_another_status_has_its_place(bank: Any, place: str, form: str) -> None:
+def test_a_schema_problem_in_an_answer_with_another_status_has_its_place(bank: Any, place: str, form: str) -> None:
     json_type = (("Content-Type", "application/json"),)
     refused = Response(400, json_type, to_json({}))
     made = report(comparison((bank, refused), target="/v1/accounts"), "bank", hidden)
@@ -146,14 +146,14 @@ def test_a_complaint_about_an_answer_of_another_status_has_its_place(bank: Any, 
         ({"a": "1"}, ["high", "medium", "low"]),
     ],
 )
-def test_a_report_fails_from_a_severity_on(sandbox: Any, fails: list[str]) -> None:
+def test_fail_on_includes_higher_severities(sandbox: Any, fails: list[str]) -> None:
     made = report(comparison(({"a": 1}, sandbox)), "bank", None)
     assert [floor for floor in ("high", "medium", "low") if made.fails(floor)] == fails  # type: ignore[arg-type]
     assert not made.fails(None)
 
 
 def planted() -> Result:
-    """The secret in every place there is."""
+    """Put the secret in every possible place."""
     body = {
         "name": SECRET,
         f"{SECRET}": {"in": 1},
@@ -171,23 +171,23 @@ def planted() -> Result:
 
 
 @pytest.mark.parametrize("form", ["text", *FORMS, "patch", "suggestions"])
-def test_nothing_unredacted_gets_into_a_report(form: str) -> None:
+def test_a_report_contains_no_unredacted_data(form: str) -> None:
     assert SECRET not in forms(report(planted(), "bank", hidden))[form]
 
 
-def test_without_redaction_it_would() -> None:
+def test_an_unredacted_report_contains_the_secret() -> None:
     made = forms(report(planted(), "bank", None))
     assert [form for form, text in made.items() if SECRET not in text] == []
 
 
-def test_places_and_values_are_those_of_the_redacted_answers() -> None:
+def test_places_and_values_come_from_the_redacted_answers() -> None:
     found = {(kind, where): (bank, sandbox) for kind, where, bank, sandbox in findings(planted(), hidden)}
     assert found["value", "/name"] == ('"xxxxxx"', '"other"')
     assert found["member-missing", "/xxxxxx"] == ('{"in":1}', ABSENT)
     assert found["type", "/list/0/x"] == ('"xxxxxx"', "1")
 
 
-def test_what_redaction_took_away_is_not_shown() -> None:
+def test_removed_content_is_not_shown() -> None:
     def dropped(entry: Exchange) -> Exchange:
         return replace(entry, answer_headers=Headers(), answer_body=b"<!-- 99 bytes -->")
 
@@ -198,14 +198,14 @@ def test_what_redaction_took_away_is_not_shown() -> None:
     ]
 
 
-def test_what_could_not_be_compared_is_told_in_every_form(tmp_path: Path) -> None:
+def test_exchanges_that_could_not_be_compared_are_in_every_format(tmp_path: Path) -> None:
     made = report(comparison(({}, {}), down=True), "bank", None)
     assert made.tally.verdicts["not answered"] == 1
     for form in ("text", *FORMS):
         assert "bank-late: bank.example, 10 seconds" in forms(made)[form]
 
 
-def test_rules_of_no_use_are_told_in_every_form(tmp_path: Path) -> None:
+def test_unused_rules_are_in_every_format(tmp_path: Path) -> None:
     rules = [IgnoreRule("no longer needed", "ignore.yaml:7", path=("x",))]
     made = report(comparison(({}, {}), rules=rules), "bank", None)
     for form in ("text", "json", "html"):
@@ -213,7 +213,7 @@ def test_rules_of_no_use_are_told_in_every_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["\x1b[31mred", "a\x00b", "\x7f", "\u202eevil", "\ud800", "\ufeff"])
-def test_what_a_terminal_would_obey_is_written_out(text: str) -> None:
+def test_control_characters_are_escaped_for_terminals(text: str) -> None:
     assert make_printable(text).isprintable()
     assert make_printable("plain ünï\nline") == "plain ünï\nline"
 
@@ -238,7 +238,7 @@ JSON = st.recursive(
 
 
 @given(BODIES | JSON.map(lambda v: json.dumps(v).encode()), BODIES | JSON.map(lambda v: json.dumps(v).encode()))
-def test_every_form_takes_every_pair_of_bodies(bank: bytes, sandbox: bytes) -> None:
+def test_every_format_accepts_every_pair_of_bodies(bank: bytes, sandbox: bytes) -> None:
     made = report(comparison((Response(200, (), bank), Response(200, (), sandbox))), "bank", None)
     for form, text in forms(made).items():
         assert text.encode() is not None

@@ -19,29 +19,29 @@ def test_the_summary_counts_by_operation() -> None:
     assert row.split() == ["(none)", "1", "1", "1", "1", "0", "0"]
 
 
-def test_both_sides_stand_beside_each_other() -> None:
+def test_both_sides_are_next_to_each_other() -> None:
     (row,) = [line for line in text(({"a": "one"}, {"a": "two"})).splitlines() if "/a" in line]
     assert row.split() == ["medium", "value", "/a", '"one"', '"two"']
 
 
-def test_what_differs_in_all_elements_is_one_row() -> None:
+def test_a_difference_in_all_elements_is_one_row() -> None:
     printed = text(({"l": [{"n": 1}, {"n": 2}, {"n": 3}]}, {"l": [{"n": 4}, {"n": 5}, {"n": 6}]}))
     assert "/l/*/n" in printed
     assert "(none), in 1 of 1 exchange, 3 times" in printed
     assert printed.count("  value ") == 1
 
 
-def test_a_terminal_obeys_nothing_that_an_answer_holds() -> None:
+def test_control_characters_in_an_answer_are_escaped() -> None:
     assert "\x1b" not in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))
     assert "[bold]x" in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))
 
 
-def test_the_worst_20_are_shown_first_and_the_rest_is_counted() -> None:
+def test_the_20_worst_differences_are_shown_and_the_rest_is_counted() -> None:
     members = [f"m{number:02}" for number in range(24)]
     bank, sandbox = ({**dict.fromkeys(members, value), "z": other} for value, other in ((1, "1"), (2, 1)))
     rows = text((bank, sandbox), ({"m23": 1}, {"m23": 2})).splitlines()
     shown = [(row.split()[0], row.split()[2]) for row in rows if row.startswith(("high", "medium"))]
-    # Those of the same severity begin with the one in most exchanges.
+    # Within a severity, the difference in most exchanges comes first.
     assert shown == [("high", "/z"), ("medium", "/m23"), *(("medium", f"/m{number:02}") for number in range(18))]
     assert "and 5 more: --report FILE.html shows all of them" in rows
 

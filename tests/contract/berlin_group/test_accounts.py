@@ -1,4 +1,4 @@
-"""Account information as NextGenPSD2 1.3 has it: what is shown, and only what the consent is for."""
+"""Account information in NextGenPSD2 1.3 shows only data covered by the consent."""
 
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ def only(tpp: Tpp, consent: str, **query: str) -> Any:
 
 
 @pytest.mark.berlin_group("accounts-members")
-def test_an_account_shows_what_there_is_to_say(tpp: Tpp) -> None:
+def test_an_account_has_all_its_members(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccountsWithOwnerName"})
     account, savings = tpp.get("/v1/accounts", consent=id).json()["accounts"]
     path = f"/v1/accounts/{account['resourceId']}"
@@ -29,6 +29,8 @@ def test_an_account_shows_what_there_is_to_say(tpp: Tpp) -> None:
         "msisdn": "+49 170 0002002",
         "currency": "EUR",
         "ownerName": "Oskar Petersen",
+        "ownerNames": [{"name": "Oskar Petersen", "role": "owner"}],
+        "psuName": "Oskar Petersen",
         "name": "Girokonto",
         "displayName": "Haushalt",
         "product": "Girokonto Hafen",
@@ -44,7 +46,7 @@ def test_an_account_shows_what_there_is_to_say(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("accounts-resource-id")
-def test_an_account_without_a_resource_id_has_one_that_stays(tpp: Tpp) -> None:
+def test_an_account_without_a_resource_id_gets_a_stable_one(tpp: Tpp) -> None:
     first, second = (only(tpp, tpp.consent({"accounts": [{"iban": OSKAR}]})) for _ in range(2))
 
     assert first["resourceId"] == second["resourceId"] != OSKAR
@@ -64,7 +66,7 @@ def test_balances(tpp: Tpp) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/accounts", "/v1/accounts/{id}", "/v1/accounts/{id}/transactions"])
 @pytest.mark.berlin_group("accounts-with-balance")
-def test_balances_come_with_what_asks_for_them(tpp: Tpp, path: str) -> None:
+def test_balances_are_included_if_requested(tpp: Tpp, path: str) -> None:
     id = tpp.consent({"balances": [{"iban": OSKAR}], "transactions": [{"iban": OSKAR}]})
     target = path.format(id=only(tpp, id)["resourceId"])
 
@@ -86,7 +88,7 @@ RIGHTS = {
 
 @pytest.mark.parametrize("kind", RIGHTS)
 @pytest.mark.berlin_group("accounts-rights")
-def test_only_what_the_consent_is_for_is_shown(tpp: Tpp, kind: str) -> None:
+def test_only_data_covered_by_the_consent_is_shown(tpp: Tpp, kind: str) -> None:
     access, rights = RIGHTS[kind]
     id = tpp.consent(access)
     account = tpp.get("/v1/accounts", consent=id, params={"withBalance": "true"}).json()["accounts"][0]
@@ -94,7 +96,7 @@ def test_only_what_the_consent_is_for_is_shown(tpp: Tpp, kind: str) -> None:
 
     assert ("balances" in account) == ("balances" in rights)
     assert account["_links"].keys() == rights - {"details"}
-    assert "ownerName" not in account
+    assert not {"ownerName", "ownerNames", "psuName"} & set(account)
     targets = {"details": path, "balances": f"{path}/balances", "transactions": f"{path}/transactions"}
     for right, target in targets.items():
         answer = tpp.get(target, consent=id, params=FROM)
@@ -102,7 +104,7 @@ def test_only_what_the_consent_is_for_is_shown(tpp: Tpp, kind: str) -> None:
 
 
 @pytest.mark.berlin_group("accounts-owner-name")
-def test_an_owner_is_named_where_that_is_asked_for(tpp: Tpp) -> None:
+def test_owners_are_named_if_requested(tpp: Tpp) -> None:
     listed = [{"iban": OSKAR}]
     id = tpp.consent({"accounts": [*listed, {"iban": SAVINGS}], "additionalInformation": {"ownerName": listed}})
     first, second = tpp.get("/v1/accounts", consent=id).json()["accounts"]
@@ -121,7 +123,7 @@ def test_an_account_of_somebody_else_is_unknown(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("transactions-lists")
-def test_transactions_are_in_the_lists_that_are_asked_for(tpp: Tpp) -> None:
+def test_transactions_are_in_the_requested_lists(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     path = only(tpp, id)["_links"]["transactions"]["href"]
 
@@ -139,7 +141,7 @@ def test_transactions_are_in_the_lists_that_are_asked_for(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("transactions-details")
-def test_an_entry_leads_to_itself(tpp: Tpp) -> None:
+def test_an_entry_links_to_its_details(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     account = only(tpp, id)
     transactions = tpp.get(account["_links"]["transactions"]["href"], consent=id, params=FROM).json()["transactions"]
@@ -151,7 +153,7 @@ def test_an_entry_leads_to_itself(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("transactions-date-from")
-def test_a_period_has_to_begin_somewhere(tpp: Tpp) -> None:
+def test_a_period_needs_a_start(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     path = only(tpp, id)["_links"]["transactions"]["href"]
 

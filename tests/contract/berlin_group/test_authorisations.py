@@ -1,4 +1,4 @@
-"""Authorisations as NextGenPSD2 1.3 has them: begun, listed, taken step by step, and what is wrong with a step."""
+"""Authorisations in NextGenPSD2 1.3: start, list, steps, and the mistakes in steps."""
 
 import uuid
 from typing import Any
@@ -17,7 +17,7 @@ FAMILIES = ("payment", "cancellation", "consent", "basket")
 
 
 def payment(tpp: Tpp, psu: str = "oskar", **more: Any) -> str:
-    """The path of a payment that waits for its authorisation."""
+    """Return the path of a payment that waits for authorisation."""
     body = {
         "debtorAccount": {"iban": OWN[psu]},
         "instructedAmount": {"currency": "EUR", "amount": "1.25"},
@@ -31,7 +31,7 @@ def payment(tpp: Tpp, psu: str = "oskar", **more: Any) -> str:
 
 
 def start(tpp: Tpp, family: str, psu: str = "oskar") -> str:
-    """The path at which the authorisations of a new resource begin."""
+    """Return the path for starting authorisations of a new resource."""
     if family == "payment":
         return f"{payment(tpp, psu)}/authorisations"
     if family == "consent":
@@ -71,7 +71,7 @@ def done(tpp: Tpp, path: str, psu: str) -> str:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_one_method_is_chosen_already(tpp: Tpp, family: str) -> None:
+def test_a_single_method_is_preselected(tpp: Tpp, family: str) -> None:
     path = start(tpp, family)
     begun = begin(tpp, path)
     own = begun.headers["location"]
@@ -87,13 +87,13 @@ def test_one_method_is_chosen_already(tpp: Tpp, family: str) -> None:
 
     ended = put(tpp, own, scaAuthenticationData="222222")
     assert (ended.status_code, ended.json()["scaStatus"], links(ended)) == (200, "finalised", {"scaStatus": own})
-    assert tpp.get(own).json() == {"scaStatus": "finalised"}
+    assert tpp.get(own).json() == {"scaStatus": "finalised", "psuName": "Oskar Petersen"}
     assert tpp.get(path).json() == {"authorisationIds": [begun.json()["authorisationId"]]}
     assert "null" not in begun.text + authorisation.text + ended.text
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_of_several_methods_one_is_chosen(tpp: Tpp, family: str) -> None:
+def test_one_of_several_methods_is_selected(tpp: Tpp, family: str) -> None:
     own = begin(tpp, start(tpp, family, "petra"), "petra").headers["location"]
 
     authorisation = put(tpp, own, "petra", psuData={"password": "pusteblume"})
@@ -110,20 +110,20 @@ def test_of_several_methods_one_is_chosen(tpp: Tpp, family: str) -> None:
 
 
 @pytest.mark.parametrize(("family", "status"), [("payment", "ACSP"), ("basket", "ACTC")])
-def test_the_password_is_enough_of_a_customer_without_a_method(tpp: Tpp, family: str, status: str) -> None:
+def test_the_password_is_enough_for_a_customer_without_a_method(tpp: Tpp, family: str, status: str) -> None:
     path = start(tpp, family, "nora")
     ended = put(tpp, begin(tpp, path, "nora").headers["location"], "nora", psuData={"password": "nordlicht"})
     assert (ended.status_code, ended.json()["scaStatus"]) == (200, "exempted")
     assert tpp.get(path.removesuffix("authorisations") + "status").json()["transactionStatus"] == status
 
 
-def test_the_start_may_bring_the_password(tpp: Tpp) -> None:
+def test_the_password_can_be_sent_with_the_start(tpp: Tpp) -> None:
     begun = begin(tpp, start(tpp, "payment"), json={"psuData": {"password": "ostwind"}})
     assert begun.json()["scaStatus"] == "scaMethodSelected"
     assert set(links(begun)) == {"authoriseTransaction", "scaStatus"}
 
 
-def test_who_is_not_known_yet_is_identified_first(tpp: Tpp) -> None:
+def test_an_unknown_customer_is_identified_first(tpp: Tpp) -> None:
     begun = begin(tpp, start(tpp, "consent"), None)
     own = begun.headers["location"]
     assert (begun.json()["scaStatus"], links(begun)) == ("received", {"updatePsuIdentification": own, "scaStatus": own})
@@ -138,7 +138,7 @@ def test_who_is_not_known_yet_is_identified_first(tpp: Tpp) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_redirect_leads_to_the_page_of_the_customer(tpp: Tpp, family: str) -> None:
+def test_a_redirect_links_to_the_page_of_the_customer(tpp: Tpp, family: str) -> None:
     path = start(tpp, family)
     begun = begin(tpp, path, None, **REDIRECT, **{"TPP-Redirect-URI": "https://tpp.example/back"})
     page = links(begun)["scaRedirect"]
@@ -149,7 +149,7 @@ def test_a_redirect_leads_to_the_page_of_the_customer(tpp: Tpp, family: str) -> 
     assert tpp.get(begun.headers["location"]).json()["scaStatus"] == "finalised"
 
 
-def test_decoupled_the_app_is_asked(tpp: Tpp) -> None:
+def test_a_decoupled_authorisation_waits_for_the_app(tpp: Tpp) -> None:
     begun = begin(tpp, start(tpp, "payment"), **{"TPP-Decoupled-Preferred": "true"})
     own = begun.headers["location"]
     assert (begun.headers["aspsp-sca-approach"], begun.json()["scaStatus"]) == ("DECOUPLED", "started")
@@ -158,10 +158,10 @@ def test_decoupled_the_app_is_asked(tpp: Tpp) -> None:
     assert tpp.get(own).json().keys() == {"scaStatus", "psuMessage"}
 
 
-# -- what is wrong with a step
+# -- mistakes in a step
 
 
-def test_a_wrong_password_counts_and_the_third_fails(tpp: Tpp) -> None:
+def test_the_third_wrong_password_fails_the_authorisation(tpp: Tpp) -> None:
     path = start(tpp, "payment")
     own = begin(tpp, path).headers["location"]
     for _ in range(3):
@@ -171,7 +171,7 @@ def test_a_wrong_password_counts_and_the_third_fails(tpp: Tpp) -> None:
     assert tpp.get(path.removesuffix("authorisations") + "status").json() == {"transactionStatus": "RJCT"}
 
 
-def test_a_wrong_one_time_password_counts(tpp: Tpp) -> None:
+def test_wrong_one_time_passwords_are_counted(tpp: Tpp) -> None:
     own = begin(tpp, start(tpp, "consent"), json={"psuData": {"password": "ostwind"}}).headers["location"]
     assert error(put(tpp, own, scaAuthenticationData="000000")) == (401, "PSU_CREDENTIALS_INVALID")
     assert put(tpp, own, scaAuthenticationData="222222").json()["scaStatus"] == "finalised"
@@ -187,7 +187,7 @@ def test_a_wrong_one_time_password_counts(tpp: Tpp) -> None:
         ({"confirmationCode": "1"}, (409, "STATUS_INVALID")),
     ],
 )
-def test_a_step_that_does_not_follow(tpp: Tpp, body: dict[str, Any], expected: tuple[int, str]) -> None:
+def test_an_unexpected_step_is_refused(tpp: Tpp, body: dict[str, Any], expected: tuple[int, str]) -> None:
     own = begin(tpp, start(tpp, "payment", "petra"), "petra").headers["location"]
     if "psuData" not in body:
         put(tpp, own, "petra", psuData={"password": "pusteblume"})
@@ -199,12 +199,12 @@ def test_an_unknown_authorisation(tpp: Tpp, family: str) -> None:
     assert error(tpp.get(f"{start(tpp, family)}/{uuid.uuid4()}")) == (403, "RESOURCE_UNKNOWN")
 
 
-def test_somebody_else_may_not_authorise(tpp: Tpp) -> None:
+def test_another_customer_may_not_authorise(tpp: Tpp) -> None:
     answer = tpp.request("POST", start(tpp, "payment"), headers={**EMBEDDED, "PSU-ID": "petra"})
     assert error(answer) == (401, "PSU_CREDENTIALS_INVALID")
 
 
-def test_what_is_authorised_needs_no_other(tpp: Tpp) -> None:
+def test_an_authorised_payment_cannot_be_authorised_again(tpp: Tpp) -> None:
     path = start(tpp, "payment")
     assert done(tpp, path, "oskar") == "finalised"
     assert error(tpp.request("POST", path, headers={**EMBEDDED, "PSU-ID": "oskar"})) == (409, "STATUS_INVALID")

@@ -1,4 +1,4 @@
-"""Consents as NextGenPSD2 1.3 has them: what may be asked for, how they are authorised, and how they end."""
+"""Consents in NextGenPSD2 1.3: the possible access, the authorisation, and the end."""
 
 import re
 from typing import Any
@@ -42,7 +42,7 @@ def test_a_consent_is_created_with_its_location_and_links(tpp: Tpp) -> None:
     ],
 )
 @pytest.mark.berlin_group("consents-links")
-def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach: str, link: str) -> None:
+def test_the_links_match_the_approach(tpp: Tpp, headers: dict[str, str], approach: str, link: str) -> None:
     made = tpp.consents({"allPsd2": "allAccounts"}, headers=headers)
     apart = link.startswith("start")
 
@@ -65,7 +65,7 @@ def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach:
     ],
 )
 @pytest.mark.berlin_group("consents-access")
-def test_what_was_asked_for_is_given_back(tpp: Tpp, access: dict[str, Any]) -> None:
+def test_the_requested_access_is_returned(tpp: Tpp, access: dict[str, Any]) -> None:
     id = tpp.consent(access)
     body = tpp.get(f"/v1/consents/{id}").json()
 
@@ -95,7 +95,7 @@ def test_customers_with_one_and_two_methods_authorise(
 
 
 @pytest.mark.berlin_group("consents-no-method")
-def test_who_has_no_method_cannot_give_a_consent(tpp: Tpp) -> None:
+def test_a_customer_without_a_method_cannot_authorise_a_consent(tpp: Tpp) -> None:
     made = tpp.consents({"allPsd2": "allAccounts"}, headers={"PSU-ID": "nora", **EMBEDDED}).json()
     path = made["_links"]["updatePsuAuthentication"]["href"]
     body = {"psuData": {"password": "nordlicht"}}
@@ -106,7 +106,7 @@ def test_who_has_no_method_cannot_give_a_consent(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("consents-customer")
-def test_the_accounts_are_those_of_the_customer_who_authorises(tpp: Tpp) -> None:
+def test_the_accounts_are_those_of_the_authorising_customer(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccounts"}, "petra")
     ibans = [account["iban"] for account in tpp.get("/v1/accounts", consent=id).json()["accounts"]]
 
@@ -114,7 +114,7 @@ def test_the_accounts_are_those_of_the_customer_who_authorises(tpp: Tpp) -> None
 
 
 @pytest.mark.berlin_group("consents-bank-offered")
-def test_empty_lists_name_the_accounts_once_they_are_known(tpp: Tpp) -> None:
+def test_empty_lists_are_filled_with_the_accounts_of_the_customer(tpp: Tpp) -> None:
     id = tpp.consent({"accounts": [], "balances": [], "additionalInformation": {"ownerName": []}})
     named = [{"iban": OSKAR, "currency": "EUR"}, {"iban": SAVINGS, "currency": "EUR"}]
 
@@ -126,7 +126,7 @@ def test_empty_lists_name_the_accounts_once_they_are_known(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("consents-several-signatories")
-def test_a_joint_account_needs_both_to_sign(tpp: Tpp) -> None:
+def test_a_joint_account_needs_both_signatures(tpp: Tpp) -> None:
     made = tpp.consents({"accounts": [{"iban": JOINT}]}, headers={"PSU-ID": "oskar", **EMBEDDED}).json()
     path = f"/v1/consents/{made['consentId']}"
 
@@ -152,27 +152,27 @@ def test_a_joint_account_needs_both_to_sign(tpp: Tpp) -> None:
     ],
 )
 @pytest.mark.berlin_group("consents-refused")
-def test_what_cannot_be_asked_for(tpp: Tpp, access: dict[str, Any], code: str) -> None:
+def test_invalid_access_is_refused(tpp: Tpp, access: dict[str, Any], code: str) -> None:
     assert error(tpp.consents(access)) == (400, code)
 
 
 @pytest.mark.berlin_group("consents-valid-until")
-def test_a_period_that_is_over_is_refused(tpp: Tpp) -> None:
+def test_a_date_in_the_past_is_refused(tpp: Tpp) -> None:
     assert error(tpp.consents(WHOLE, validUntil="2019-10-10")) == (400, "PERIOD_INVALID")
 
 
 @pytest.mark.berlin_group("consents-one-a-day")
-def test_a_consent_for_one_access_is_for_one_a_day(tpp: Tpp) -> None:
+def test_a_one_off_consent_must_have_frequency_one(tpp: Tpp) -> None:
     assert error(tpp.consents(WHOLE, recurringIndicator=False)) == (400, "FORMAT_ERROR")
 
 
 @pytest.mark.berlin_group("consents-foreign-account")
-def test_somebody_elses_account_is_refused(tpp: Tpp) -> None:
+def test_an_account_of_another_customer_is_refused(tpp: Tpp) -> None:
     assert error(tpp.consents(WHOLE, headers={"PSU-ID": "petra"})) == (401, "PSU_CREDENTIALS_INVALID")
 
 
 @pytest.mark.berlin_group("consents-terminated")
-def test_a_deleted_consent_is_told_to_have_ended(tpp: Tpp) -> None:
+def test_a_deleted_consent_is_reported_as_terminated(tpp: Tpp) -> None:
     id = tpp.consent(WHOLE)
 
     assert tpp.request("DELETE", f"/v1/consents/{id}").status_code == 204
@@ -183,7 +183,7 @@ def test_a_deleted_consent_is_told_to_have_ended(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("consents-one-off")
-def test_a_consent_for_one_access_ends_with_it(tpp: Tpp) -> None:
+def test_a_one_off_consent_ends_when_it_is_used(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccounts"}, recurringIndicator=False, frequencyPerDay=1)
     account = tpp.get("/v1/accounts", consent=id).json()["accounts"][0]
 
@@ -193,7 +193,7 @@ def test_a_consent_for_one_access_ends_with_it(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("consents-newer")
-def test_a_newer_recurring_consent_ends_the_older_one_of_the_same_customer(tpp: Tpp) -> None:
+def test_a_newer_recurring_consent_ends_the_older_one_of_the_customer(tpp: Tpp) -> None:
     older, others, _ = tpp.consent(WHOLE), tpp.consent({"allPsd2": "allAccounts"}, "petra"), tpp.consent(WHOLE)
 
     assert tpp.get(f"/v1/consents/{older}/status").json()["consentStatus"] == "expired"
@@ -201,7 +201,7 @@ def test_a_newer_recurring_consent_ends_the_older_one_of_the_same_customer(tpp: 
 
 
 @pytest.mark.berlin_group("consents-unknown")
-def test_an_unknown_consent_is_another_error_in_the_path_than_in_the_header(tpp: Tpp) -> None:
+def test_an_unknown_consent_has_different_errors_in_path_and_header(tpp: Tpp) -> None:
     unknown = "0cae8c3e-1111-4222-8333-444455556666"
 
     assert error(tpp.get(f"/v1/consents/{unknown}")) == (403, "CONSENT_UNKNOWN")
@@ -209,7 +209,7 @@ def test_an_unknown_consent_is_another_error_in_the_path_than_in_the_header(tpp:
 
 
 def approved(tpp: Tpp, link: str, **choices: str) -> None:
-    """Takes the steps of the customer's page: `choices` are what is sent in them, beside what is hidden."""
+    """Follow the steps of the customer's page. Send `choices` in addition to hidden fields."""
     page = tpp.http.get(link).text
     for _ in range(6):
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
@@ -229,7 +229,7 @@ def approved(tpp: Tpp, link: str, **choices: str) -> None:
     ],
 )
 @pytest.mark.berlin_group("consents-page")
-def test_on_the_page_the_customer_chooses_where_there_is_a_choice(
+def test_the_customer_chooses_on_the_page_if_there_is_a_choice(
     tpp: Tpp, access: dict[str, Any], seen: list[str]
 ) -> None:
     made = tpp.consents(access, headers={**REDIRECT, "TPP-Redirect-URI": "https://tpp.example/back"}).json()
@@ -254,6 +254,6 @@ def test_on_the_page_the_customer_chooses_where_there_is_a_choice(
     ],
 )
 @pytest.mark.berlin_group("consents-page")
-def test_the_page_says_what_is_asked_for(tpp: Tpp, access: dict[str, Any], said: str) -> None:
+def test_the_page_shows_the_requested_access(tpp: Tpp, access: dict[str, Any], said: str) -> None:
     made = tpp.consents(access, headers=REDIRECT).json()
     assert said in tpp.http.get(made["_links"]["scaRedirect"]["href"]).text

@@ -1,4 +1,4 @@
-"""Confirmation of funds as NextGenPSD2 1.3 has it."""
+"""Confirmation of funds in NextGenPSD2 1.3."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ def confirmed(tpp: Tpp, account: dict[str, Any], amount: str, consent: str = "")
 
 @pytest.mark.parametrize("account", [{"iban": OSKAR}, {"msisdn": "+49 170 0002002"}, {"maskedPan": "499999******2002"}])
 @pytest.mark.berlin_group("funds")
-def test_an_account_is_known_by_any_of_its_numbers(tpp: Tpp, account: dict[str, str]) -> None:
+def test_an_account_is_identified_by_any_of_its_numbers(tpp: Tpp, account: dict[str, str]) -> None:
     assert confirmed(tpp, account, "5283.32").json() == {"fundsAvailable": True}
     assert confirmed(tpp, account, "5283.33").json() == {"fundsAvailable": False}
 
 
 @pytest.mark.berlin_group("funds-refused")
-def test_what_is_unknown(tpp: Tpp) -> None:
+def test_unknown_accounts_are_refused(tpp: Tpp) -> None:
     assert error(confirmed(tpp, {"iban": "DE89370400440532013000"}, "1.00")) == (400, "RESOURCE_UNKNOWN")
     assert error(confirmed(tpp, {}, "1.00")) == (400, "FORMAT_ERROR")
     unknown = "0cae8c3e-1111-4222-8333-444455556666"

@@ -1,4 +1,4 @@
-"""Authorisations by OAuth: from `scaOAuth` to the authorisation server, over the page, back with a code, to tokens."""
+"""Authorisation by OAuth: from `scaOAuth` to the authorisation server, over the page, back with a code, to tokens."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 def plain(tpp: Tpp, method: str, url: str, **more: Any) -> httpx.Response:
-    """Asks at the path of an address of the bank, through the door of the test."""
+    """Send a request to the path of this address through the door of the test."""
     parts = urlsplit(url)
     path = parts.path if parts.path.startswith("/s/") else tpp.prefix + parts.path
     return tpp.http.request(method, f"{path}?{parts.query}" if parts.query else path, **more)
@@ -38,7 +38,7 @@ def consent(tpp: Tpp, psu: str = "selma") -> httpx.Response:
 
 
 def metadata(tpp: Tpp, made: httpx.Response) -> dict[str, Any]:
-    """The metadata of the authorisation server that a resource names."""
+    """Return the metadata of the authorisation server that a resource links to."""
     answer = plain(tpp, "GET", links(made)["scaOAuth"])
     assert answer.status_code == 200
     assert list(validator("berlin-group-1.3/authorisation-server").iter_errors(answer.json())) == []
@@ -60,7 +60,7 @@ def authorization_url(scope: str, **other: str | None) -> str:
 
 
 def visited(tpp: Tpp, endpoint: str, query: str, decision: str = "approve") -> dict[str, str]:
-    """The parameters that the customer brings back, once decided."""
+    """Return the parameters of the redirect after the customer's decision."""
     lead = plain(tpp, "GET", f"{endpoint}?{query}&decide={decision}")
     assert lead.status_code == 303, lead.text
     if not lead.headers["location"].startswith(BACK):
@@ -87,7 +87,7 @@ def exchange(code: str, **other: str) -> dict[str, str]:
 
 
 def code_of(tpp: Tpp) -> tuple[str, str]:
-    """A code that has just been brought back, and its scope."""
+    """Return a new code and its scope."""
     made = consent(tpp)
     scope = f"AIS:{made.json()['consentId']}"
     return visited(tpp, metadata(tpp, made)["authorization_endpoint"], authorization_url(scope))["code"], scope
@@ -111,7 +111,7 @@ def test_a_consent_is_authorised_by_oauth(tpp: Tpp) -> None:
     assert back.keys() == {"from", "code", "state"}
     assert (back["from"], back["state"]) == ("bank", "4711 ü")
     assert tpp.get(links(made)["status"]).json() == {"consentStatus": "valid"}
-    assert tpp.get(links(made)["scaStatus"]).json() == {"scaStatus": "finalised"}
+    assert tpp.get(links(made)["scaStatus"]).json()["scaStatus"] == "finalised"
 
     grant_answer = token(tpp, server["token_endpoint"], **exchange(back["code"]))
     assert grant_answer.status_code == 200, grant_answer.text
@@ -146,7 +146,7 @@ def test_a_payment_is_authorised_by_oauth(tpp: Tpp, apart: bool) -> None:
 
 @berlin_group("oauth-declined")
 @pytest.mark.parametrize("decision", ["decline", "timeout"])
-def test_a_customer_who_does_not_approve_brings_back_an_error(tpp: Tpp, decision: str) -> None:
+def test_a_customer_who_declines_is_redirected_with_an_error(tpp: Tpp, decision: str) -> None:
     made = consent(tpp)
     server = metadata(tpp, made)
     back = visited(
@@ -170,7 +170,7 @@ WRONG: Mapping[str, tuple[dict[str, str | None], str]] = {
 
 @berlin_group("oauth-request-refused")
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_wrong_with_the_link_is_told_to_the_app(tpp: Tpp, wrong: str) -> None:
+def test_mistakes_in_the_link_are_reported_to_the_app(tpp: Tpp, wrong: str) -> None:
     other, error = WRONG[wrong]
     made = consent(tpp)
     endpoint = metadata(tpp, made)["authorization_endpoint"]
@@ -190,7 +190,7 @@ def test_what_is_wrong_with_the_link_is_told_to_the_app(tpp: Tpp, wrong: str) ->
         {"redirect_uri": "https://tpp.example/back#part"},
     ],
 )
-def test_nobody_is_sent_to_an_address_that_may_not_be_the_apps(tpp: Tpp, other: dict[str, str | None]) -> None:
+def test_nobody_is_redirected_to_an_invalid_address(tpp: Tpp, other: dict[str, str | None]) -> None:
     made = consent(tpp)
     endpoint = metadata(tpp, made)["authorization_endpoint"]
     query = authorization_url(**{"scope": f"AIS:{made.json()['consentId']}", **other})
@@ -199,7 +199,7 @@ def test_nobody_is_sent_to_an_address_that_may_not_be_the_apps(tpp: Tpp, other: 
     assert "location" not in answer.headers
 
 
-def test_a_link_that_has_been_used_leads_back_with_an_error(tpp: Tpp) -> None:
+def test_a_used_link_redirects_with_an_error(tpp: Tpp) -> None:
     made = consent(tpp)
     endpoint, query = (
         metadata(tpp, made)["authorization_endpoint"],
@@ -209,7 +209,7 @@ def test_a_link_that_has_been_used_leads_back_with_an_error(tpp: Tpp) -> None:
     assert visited(tpp, endpoint, query)["error"] == "access_denied"
 
 
-def test_a_consent_by_another_approach_has_no_link_by_oauth(tpp: Tpp) -> None:
+def test_a_consent_with_another_approach_has_no_oauth_link(tpp: Tpp) -> None:
     made = tpp.consents({"allPsd2": "allAccounts"}, headers={"PSU-ID": "oskar", "TPP-Redirect-Preferred": "true"})
     assert "scaOAuth" not in links(made)
     back = visited(tpp, "/sca/authorize", authorization_url(f"AIS:{made.json()['consentId']}"))
@@ -217,12 +217,12 @@ def test_a_consent_by_another_approach_has_no_link_by_oauth(tpp: Tpp) -> None:
 
 
 @berlin_group("oauth-code-once")
-def test_a_code_is_exchanged_once(tpp: Tpp) -> None:
+def test_a_code_can_be_exchanged_once(tpp: Tpp) -> None:
     code, _ = code_of(tpp)
     grant = token(tpp, **exchange(code)).json()
     assert refused(token(tpp, **exchange(code))) == (400, "invalid_grant")
     again = token(tpp, grant_type="refresh_token", refresh_token=grant["refresh_token"])
-    assert refused(again) == (400, "invalid_grant"), "who brings a code twice ends its tokens"
+    assert refused(again) == (400, "invalid_grant"), "exchanging a code twice revokes its tokens"
 
 
 EXCHANGES: Mapping[str, tuple[dict[str, str], tuple[int, str]]] = {
@@ -242,28 +242,28 @@ EXCHANGES: Mapping[str, tuple[dict[str, str], tuple[int, str]]] = {
 
 @berlin_group("oauth-exchange-refused")
 @pytest.mark.parametrize("wrong", EXCHANGES)
-def test_each_wrong_exchange_has_its_word(tpp: Tpp, wrong: str) -> None:
+def test_each_invalid_exchange_has_its_error(tpp: Tpp, wrong: str) -> None:
     other, error = EXCHANGES[wrong]
     code, _ = code_of(tpp)
     assert refused(token(tpp, **exchange(**{"code": code, **other}))) == error
-    assert token(tpp, **exchange(code)).status_code == 200, "a wrong try does not use the code up"
+    assert token(tpp, **exchange(code)).status_code == 200, "a failed attempt does not use up the code"
 
 
 @berlin_group("oauth-refresh")
-def test_a_refresh_token_is_for_its_own_scope(tpp: Tpp) -> None:
+def test_a_refresh_token_keeps_its_scope(tpp: Tpp) -> None:
     code, scope = code_of(tpp)
     form = {"grant_type": "refresh_token", "refresh_token": token(tpp, **exchange(code)).json()["refresh_token"]}
     assert token(tpp, **form, scope=scope).status_code == 200
     assert refused(token(tpp, **form, scope="AIS:other")) == (400, "invalid_scope")
 
 
-def test_a_client_still_gets_a_token_of_its_own(tpp: Tpp) -> None:
+def test_client_credentials_still_work(tpp: Tpp) -> None:
     grant = token(tpp, grant_type="client_credentials").json()
     assert grant.keys() == {"access_token", "token_type", "expires_in"}
 
 
 @berlin_group("oauth-own-scope")
-def test_a_client_gets_a_token_for_services_and_for_no_customers_resource(tpp: Tpp) -> None:
+def test_a_client_gets_a_token_for_services_but_for_no_resource_of_a_customer(tpp: Tpp) -> None:
     grant = token(tpp, grant_type="client_credentials", scope="AIS PIIS").json()
     assert grant["scope"] == "AIS PIIS"
     for scope in ("AIS:" + consent(tpp).json()["consentId"], "AIS openid", "ais"):
@@ -276,8 +276,8 @@ def revoked(tpp: Tpp, endpoint: str, secret: str, auth: tuple[str, str] | None =
 
 @berlin_group("oauth-revocation")
 @pytest.mark.parametrize("hint", [{}, {"token_type_hint": "refresh_token"}, {"token_type_hint": "whatever"}])
-def test_an_app_ends_its_tokens(tpp: Tpp, hint: dict[str, str]) -> None:
-    """RFC 7009: an access token alone, a refresh token with all that it has given."""
+def test_an_app_can_revoke_its_tokens(tpp: Tpp, hint: dict[str, str]) -> None:
+    """RFC 7009: revoking an access token affects only this token. Revoking a refresh token revokes all its tokens."""
     endpoint = metadata(tpp, consent(tpp))["revocation_endpoint"]
     grant = token(tpp, **exchange(code_of(tpp)[0])).json()
     refresh = {"grant_type": "refresh_token", "refresh_token": grant["refresh_token"]}
@@ -290,7 +290,7 @@ def test_an_app_ends_its_tokens(tpp: Tpp, hint: dict[str, str]) -> None:
 
 
 @berlin_group("oauth-revocation")
-def test_nobody_ends_a_token_without_saying_who_asks(tpp: Tpp) -> None:
+def test_revocation_requires_client_authentication(tpp: Tpp) -> None:
     endpoint = metadata(tpp, consent(tpp))["revocation_endpoint"]
     own = token(tpp, grant_type="client_credentials").json()["access_token"]
     for auth in (None, ("demo-tpp", "wrong"), ("nobody", "kletterrose")):
@@ -299,20 +299,20 @@ def test_nobody_ends_a_token_without_saying_who_asks(tpp: Tpp) -> None:
 
 
 @berlin_group("oauth-metadata")
-def test_clients_that_know_the_issuer_find_its_metadata(tpp: Tpp) -> None:
-    """RFC 8414, section 3: the well-known path stands between the host and the path of the issuer."""
+def test_the_metadata_is_found_by_the_issuer(tpp: Tpp) -> None:
+    """RFC 8414, section 3: the well-known path is between the host and the path of the issuer."""
     server = metadata(tpp, consent(tpp))
     parts = urlsplit(server["issuer"])
     answer = tpp.http.get(f"/.well-known/oauth-authorization-server{parts.path}")
     assert (answer.status_code, answer.json()) == (200, server)
 
 
-def test_the_example_of_the_rfc_is_a_pair() -> None:
+def test_verifier_and_challenge_of_the_rfc_match() -> None:
     digest = hashlib.sha256(VERIFIER.encode()).digest()
     assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == CHALLENGE
 
 
-def test_apart_is_begun_apart(tpp: Tpp) -> None:
+def test_a_preference_for_an_explicit_start_applies_to_oauth(tpp: Tpp) -> None:
     made = tpp.consents({"allPsd2": "allAccounts"}, headers={"PSU-ID": "selma", **APART})
     assert (made.headers["aspsp-sca-approach"], "scaOAuth" in links(made)) == ("REDIRECT", False)
     begun = tpp.request("POST", links(made)["startAuthorisation"], headers={"PSU-ID": "selma"})

@@ -1,4 +1,4 @@
-"""Payments as NextGenPSD2 1.3 has them: single, bulk and periodic, in JSON and as pain.001, and their cancellation."""
+"""Payments in NextGenPSD2 1.3: single, bulk and periodic, in JSON and as pain.001, and their cancellation."""
 
 import re
 import uuid
@@ -60,7 +60,7 @@ def links(answer: httpx.Response) -> dict[str, str]:
 
 
 def authorised(tpp: Tpp, body: Any = PAYMENT, path: str = SEPA) -> str:
-    """The path of a payment that the customer has authorised."""
+    """Return the path of an authorised payment."""
     made = initiate(tpp, body, path)
     assert made.status_code == 201, made.text
     assert tpp.authorise(links(made)["updatePsuAuthentication"], "oskar") == "finalised"
@@ -72,7 +72,7 @@ def status(tpp: Tpp, path: str) -> str:
 
 
 def booked(tpp: Tpp, path: str) -> list[dict[str, Any]]:
-    """The bookings of a payment on Oskar's account, newest first."""
+    """Return the bookings of a payment on Oskar's account, newest first."""
     consent = tpp.consent({"balances": [{"iban": OSKAR}], "transactions": [{"iban": OSKAR}]})
     (account,) = tpp.get("/v1/accounts", consent=consent).json()["accounts"]
     answer = tpp.get(
@@ -83,7 +83,7 @@ def booked(tpp: Tpp, path: str) -> list[dict[str, Any]]:
     return [one for one in answer.json()["transactions"]["booked"] if one["transactionId"].startswith(id)]
 
 
-# -- initiated
+# -- initiation
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
@@ -118,7 +118,7 @@ def test_a_payment_is_initiated_with_its_authorisation(tpp: Tpp, product: str) -
     ],
 )
 @pytest.mark.berlin_group("payments-links")
-def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach: str, link: str) -> None:
+def test_the_links_match_the_approach(tpp: Tpp, headers: dict[str, str], approach: str, link: str) -> None:
     made = tpp.request("POST", SEPA, json=PAYMENT, headers=headers)
     apart = link.startswith("start")
 
@@ -137,9 +137,7 @@ def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach:
     ],
 )
 @pytest.mark.berlin_group("payments-created")
-def test_a_payment_that_the_account_does_not_cover_has_an_approach(
-    tpp: Tpp, headers: dict[str, str], approach: str
-) -> None:
+def test_a_payment_above_the_balance_has_an_approach(tpp: Tpp, headers: dict[str, str], approach: str) -> None:
     amount = {"currency": "EUR", "amount": "999999.00"}
     made = tpp.request("POST", SEPA, json={**PAYMENT, "instructedAmount": amount}, headers=headers)
 
@@ -148,7 +146,7 @@ def test_a_payment_that_the_account_does_not_cover_has_an_approach(
 
 
 @pytest.mark.berlin_group("payments-decoupled")
-def test_a_decoupled_payment_asks_in_the_app(tpp: Tpp) -> None:
+def test_a_decoupled_payment_waits_for_the_app(tpp: Tpp) -> None:
     made = tpp.request("POST", SEPA, json=PAYMENT, headers={"TPP-Decoupled-Preferred": "true", "PSU-ID": "oskar"})
     assert made.json()["scaStatus"] == "started"
     assert made.json()["psuMessage"]
@@ -156,14 +154,14 @@ def test_a_decoupled_payment_asks_in_the_app(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("payments-funds")
-def test_a_payment_that_the_account_cannot_cover_is_rejected(tpp: Tpp) -> None:
+def test_a_payment_above_the_balance_is_rejected(tpp: Tpp) -> None:
     made = initiate(tpp, {**PAYMENT, "instructedAmount": {"currency": "EUR", "amount": "999999.00"}})
     assert (made.status_code, made.json()["transactionStatus"]) == (201, "RCVD")
     assert links(made).keys() == {"self", "status"}
     assert status(tpp, links(made)["self"]) == "RJCT"
 
 
-# -- read
+# -- reading
 
 
 @pytest.mark.parametrize(
@@ -175,13 +173,13 @@ def test_a_payment_that_the_account_cannot_cover_is_rejected(tpp: Tpp) -> None:
     ],
 )
 @pytest.mark.berlin_group("payments-read")
-def test_a_payment_is_read_as_it_was_sent(tpp: Tpp, path: str, body: dict[str, Any]) -> None:
+def test_a_payment_is_returned_as_it_was_sent(tpp: Tpp, path: str, body: dict[str, Any]) -> None:
     own = links(initiate(tpp, body, path))["self"]
     assert tpp.get(own).json() == {**body, "transactionStatus": "RCVD"}
 
 
 @pytest.mark.berlin_group("payments-read")
-def test_a_reference_is_kept(tpp: Tpp) -> None:
+def test_a_reference_is_stored(tpp: Tpp) -> None:
     reference = {"reference": "RF18539007547034", "referenceType": "SCOR"}
     own = links(initiate(tpp, {**PAYMENT, "remittanceInformationStructured": reference}))["self"]
     assert tpp.get(own).json()["remittanceInformationStructured"] == reference
@@ -189,13 +187,13 @@ def test_a_reference_is_kept(tpp: Tpp) -> None:
 
 @pytest.mark.parametrize("wish", ["true", True, "false", False])
 @pytest.mark.berlin_group("payments-read")
-def test_how_a_bulk_is_booked_is_read_as_a_boolean(tpp: Tpp, wish: Any) -> None:
+def test_batch_booking_is_returned_as_a_boolean(tpp: Tpp, wish: Any) -> None:
     made = initiate(tpp, {**BULK, "batchBookingPreferred": wish}, BULKS)
     assert tpp.get(links(made)["self"]).json()["batchBookingPreferred"] is (str(wish).lower() == "true")
 
 
 @pytest.mark.berlin_group("payments-debtor")
-def test_the_debtor_may_be_named_by_another_number(tpp: Tpp) -> None:
+def test_the_debtor_can_be_identified_by_another_number(tpp: Tpp) -> None:
     made = initiate(tpp, {**PAYMENT, "debtorAccount": {"msisdn": "+49 170 0002002"}})
     assert tpp.authorise(links(made)["updatePsuAuthentication"], "oskar") == "finalised"
     own = links(made)["self"]
@@ -212,12 +210,12 @@ def test_the_debtor_may_be_named_by_another_number(tpp: Tpp) -> None:
     ],
 )
 @pytest.mark.berlin_group("payments-debtor")
-def test_a_debtor_that_is_none_is_refused(tpp: Tpp, debtor: Any, expected: tuple[int, str, str]) -> None:
+def test_an_unknown_debtor_is_refused(tpp: Tpp, debtor: Any, expected: tuple[int, str, str]) -> None:
     answer = initiate(tpp, {**PAYMENT, "debtorAccount": debtor})
     assert (*error(answer), answer.json()["tppMessages"][0]["path"]) == expected
 
 
-# -- executed
+# -- execution
 
 
 @pytest.mark.berlin_group("payments-booked")
@@ -232,7 +230,7 @@ def test_an_authorised_payment_is_booked(tpp: Tpp) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.berlin_group("payments-booked")
-def test_a_bulk_is_booked_each_or_as_one(tpp: Tpp, batch: bool) -> None:
+def test_a_bulk_is_booked_individually_or_as_one_entry(tpp: Tpp, batch: bool) -> None:
     own = authorised(tpp, {**BULK, "batchBookingPreferred": batch}, BULKS)
     entries = booked(tpp, own)
     if batch:
@@ -246,11 +244,11 @@ def test_a_bulk_is_booked_each_or_as_one(tpp: Tpp, batch: bool) -> None:
 
 
 @pytest.mark.berlin_group("payments-periodic")
-def test_a_standing_order_waits_for_its_day(tpp: Tpp) -> None:
+def test_a_standing_order_waits_for_its_first_day(tpp: Tpp) -> None:
     assert status(tpp, authorised(tpp, ORDER, ORDERS)) == "ACTC"
 
 
-# -- what is wrong
+# -- errors
 
 
 @pytest.mark.parametrize(
@@ -268,7 +266,7 @@ def test_a_standing_order_waits_for_its_day(tpp: Tpp) -> None:
     ],
 )
 @pytest.mark.berlin_group("payments-refused")
-def test_what_is_wrong_is_refused(tpp: Tpp, path: str, body: Any, expected: tuple[int, str]) -> None:
+def test_invalid_payments_are_refused(tpp: Tpp, path: str, body: Any, expected: tuple[int, str]) -> None:
     assert error(initiate(tpp, body, path)) == expected
 
 
@@ -280,11 +278,11 @@ def test_an_unknown_payment(tpp: Tpp) -> None:
     assert error(tpp.get(own.replace("sepa", "instant-sepa"))) == (403, "RESOURCE_UNKNOWN")
 
 
-# -- cancelled
+# -- cancellation
 
 
 @pytest.mark.berlin_group("payments-cancelled")
-def test_what_nobody_has_authorised_is_cancelled_at_once(tpp: Tpp) -> None:
+def test_an_unauthorised_payment_is_cancelled_at_once(tpp: Tpp) -> None:
     own = links(initiate(tpp))["self"]
     assert tpp.request("DELETE", own).status_code == 204
     assert status(tpp, own) == "CANC"
@@ -292,7 +290,7 @@ def test_what_nobody_has_authorised_is_cancelled_at_once(tpp: Tpp) -> None:
 
 
 @pytest.mark.berlin_group("payments-cancellation-authorised")
-def test_what_is_authorised_for_later_is_cancelled_with_an_authorisation(tpp: Tpp) -> None:
+def test_a_later_payment_is_cancelled_with_an_authorisation(tpp: Tpp) -> None:
     own = authorised(tpp, {**PAYMENT, "requestedExecutionDate": "2999-01-31"})
     answer = tpp.request("DELETE", own, headers=EMBEDDED)
     start = links(answer)["startAuthorisationWithPsuAuthentication"]
@@ -306,14 +304,16 @@ def test_what_is_authorised_for_later_is_cancelled_with_an_authorisation(tpp: Tp
 
 
 @pytest.mark.berlin_group("payments-funds-available")
-def test_of_what_waits_for_its_day_the_status_says_that_there_are_funds(tpp: Tpp) -> None:
+def test_the_status_of_a_later_payment_confirms_funds(tpp: Tpp) -> None:
     later = authorised(tpp, {**PAYMENT, "requestedExecutionDate": "2999-01-31"})
-    assert tpp.get(f"{later}/status").json() == {"transactionStatus": "ACTC", "fundsAvailable": True}
-    assert tpp.get(f"{authorised(tpp)}/status").json() == {"transactionStatus": "ACSP"}
+    waiting, executed = (tpp.get(f"{path}/status").json() for path in (later, authorised(tpp)))
+    assert (waiting["transactionStatus"], waiting["fundsAvailable"]) == ("ACTC", True)
+    assert executed["transactionStatus"] == "ACSP"
+    assert "fundsAvailable" not in executed
 
 
 @pytest.mark.berlin_group("payments-not-cancelled")
-def test_what_is_executed_cannot_be_cancelled(tpp: Tpp) -> None:
+def test_an_executed_payment_cannot_be_cancelled(tpp: Tpp) -> None:
     assert error(tpp.request("DELETE", authorised(tpp))) == (405, "CANCELLATION_INVALID")
 
 
@@ -342,7 +342,7 @@ def initiate_xml(tpp: Tpp, text: str, service: str = "payments", media: str = "a
 
 @pytest.mark.parametrize(("service", "amounts"), [("payments", ["12.50"]), ("bulk-payments", ["12.50", "7.25"])])
 @pytest.mark.berlin_group("payments-xml")
-def test_a_payment_in_xml_is_read_as_it_was_sent(tpp: Tpp, service: str, amounts: list[str]) -> None:
+def test_a_payment_in_xml_is_returned_as_it_was_sent(tpp: Tpp, service: str, amounts: list[str]) -> None:
     text = pain(*amounts)
     made = initiate_xml(tpp, text, service)
     assert made.status_code == 201, made.text
@@ -355,7 +355,7 @@ def test_a_payment_in_xml_is_read_as_it_was_sent(tpp: Tpp, service: str, amounts
 
 
 @pytest.mark.berlin_group("payments-xml-status")
-def test_the_state_of_a_payment_in_xml_is_reported_as_pain_002_to_who_wants_xml(tpp: Tpp) -> None:
+def test_the_status_of_an_xml_payment_is_pain_002_if_xml_is_accepted(tpp: Tpp) -> None:
     own = links(initiate_xml(tpp, pain("1.00")))["self"]
     answer = tpp.get(f"{own}/status", headers={"Accept": "application/xml"})
     namespace = {"p": "urn:iso:std:iso:20022:tech:xsd:pain.002.001.03"}
@@ -369,7 +369,7 @@ def test_the_state_of_a_payment_in_xml_is_reported_as_pain_002_to_who_wants_xml(
 
 
 @pytest.mark.berlin_group("payments-xml-periodic")
-def test_a_standing_order_in_xml(tpp: Tpp) -> None:
+def test_a_standing_order_can_be_sent_in_xml(tpp: Tpp) -> None:
     boundary = uuid.uuid4().hex
     order = '{"startDate": "2999-02-05", "frequency": "Monthly", "dayOfExecution": "5"}'
     text = (
@@ -400,7 +400,7 @@ def test_wrong_xml_is_refused(tpp: Tpp, text: str, media: str, expected: tuple[i
 
 
 @pytest.mark.berlin_group("payments-xml-refused")
-def test_json_is_no_xml_and_xml_no_json(tpp: Tpp) -> None:
+def test_content_must_match_the_media_type(tpp: Tpp) -> None:
     usual = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.7"}
     for path, media in ((SEPA, "application/xml"), ("/v1/payments/pain.001-sepa-credit-transfers", "application/json")):
         answer = tpp.http.post(

@@ -1,4 +1,4 @@
-"""What the sandbox refuses before the bank is asked, said in the form that this bank's errors have."""
+"""Requests that the sandbox rejects before they reach the bank get errors in the bank's form."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ RAW = {
 
 
 def last_word(url: str, raw: bytes) -> tuple[int, object]:
-    """The status and the JSON body of the answer to these bytes."""
+    """Send these bytes. Return the status and the JSON body of the answer."""
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as one:
         one.sendall(raw)
@@ -49,26 +49,26 @@ def in_these_words(body: object) -> None:
 
 @pytest.mark.parametrize("kind", RAW)
 @pytest.mark.parametrize("door", ["direct", "proxy", "tls"])
-def test_the_doors_refuse_in_the_words_of_the_dialect(kind: str, door: str, served: serving.Serving) -> None:
+def test_errors_of_the_doors_have_the_format_of_the_dialect(kind: str, door: str, served: serving.Serving) -> None:
     raw, status = RAW[kind]
     if kind == "a CONNECT" and door == "proxy":
         raw, status = b"CONNECT bank.example HTTP/1.1\r\nHost: bank.example\r\n\r\n", 400
-    if door == "tls":  # without TLS, whatever it is
+    if door == "tls":  # always without TLS
         raw, status = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 400
     answered, body = last_word(getattr(served, door), raw)
     assert answered == status
     in_these_words(body)
 
 
-def test_paths_methods_and_bodies_are_refused_so_too(tpp: Tpp) -> None:
+def test_errors_about_paths_methods_and_bodies_have_the_format_of_the_dialect(tpp: Tpp) -> None:
     for method, path, status in (("GET", "/v1/nothing", 404), ("PATCH", "/v1/consents", 405)):
         answer = tpp.http.request(method, tpp.prefix + path, headers={"X-Request-ID": "1"})
         assert answer.status_code == status
-        # What the sandbox says of an unknown path stands beside the bank's words.
+        # For an unknown path the sandbox adds a hint to the bank's error.
         in_these_words({name: value for name, value in answer.json().items() if name != "sandbox"})
 
 
-def test_another_media_type_is_refused_as_the_file_documents_it(tpp: Tpp) -> None:
+def test_another_media_type_is_refused_as_documented_in_the_openapi_file(tpp: Tpp) -> None:
     headers = {"Content-Type": "text/plain", "X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
     answer = tpp.request("POST", "/v1/consents", content=b"{}", headers=headers)
     assert answer.status_code == 415
@@ -77,7 +77,7 @@ def test_another_media_type_is_refused_as_the_file_documents_it(tpp: Tpp) -> Non
 
 
 @pytest.mark.berlin_group("certificate-revoked")
-def test_a_revoked_certificate_is_spelled_as_in_the_openapi(tmp_path: Path) -> None:
+def test_a_revoked_certificate_has_the_spelling_of_the_openapi_file(tmp_path: Path) -> None:
     service, now = TrustService(tmp_path), datetime.now(UTC)
     shown = der(issued(by=service.ca(now)))
     service.revoke(certificate.read(shown), now)

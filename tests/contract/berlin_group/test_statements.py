@@ -1,4 +1,4 @@
-"""Transactions in pages, as far as they are new, and in the formats beside JSON."""
+"""Transactions in pages, only the new ones, and in formats other than JSON."""
 
 import re
 from decimal import Decimal
@@ -34,7 +34,7 @@ def tags(text: str, name: str) -> list[str]:
 
 
 @pytest.mark.berlin_group("statements-camt-053")
-def test_camt_053_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
+def test_camt_053_has_the_same_content_as_json(tpp: Tpp, consent: str) -> None:
     entries = booked(transactions_as(tpp, consent))
     answer = transactions_as(tpp, consent, "application/xml")
     root = ElementTree.fromstring(answer.text)
@@ -62,7 +62,7 @@ def test_camt_053_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
 
 
 @pytest.mark.berlin_group("statements-camt-052")
-def test_pending_entries_come_as_camt_052(tpp: Tpp, consent: str) -> None:
+def test_pending_entries_are_returned_as_camt_052(tpp: Tpp, consent: str) -> None:
     text = transactions_as(tpp, consent, "application/xml", bookingStatus="both").text
 
     assert "urn:iso:std:iso:20022:tech:xsd:camt.052.001.02" in text
@@ -71,7 +71,7 @@ def test_pending_entries_come_as_camt_052(tpp: Tpp, consent: str) -> None:
 
 
 @pytest.mark.berlin_group("statements-mt940")
-def test_mt940_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
+def test_mt940_has_the_same_content_as_json(tpp: Tpp, consent: str) -> None:
     entries = booked(transactions_as(tpp, consent))
     answer = transactions_as(tpp, consent, "text/plain")
     lines = answer.text.split("\r\n")
@@ -110,7 +110,7 @@ def test_a_period_ends_with_the_balance_of_its_last_day(tpp: Tpp, consent: str) 
     ],
 )
 @pytest.mark.berlin_group("statements-accept")
-def test_the_tpp_chooses_the_format(tpp: Tpp, consent: str, accept: str, media: str) -> None:
+def test_the_tpp_can_choose_the_format(tpp: Tpp, consent: str, accept: str, media: str) -> None:
     assert transactions_as(tpp, consent, accept).headers["content-type"].partition(";")[0] == media
 
 
@@ -121,7 +121,7 @@ def test_another_format_is_refused(tpp: Tpp, consent: str, accept: str) -> None:
 
 
 @pytest.mark.berlin_group("pages")
-def test_pages_lead_through_all_entries(tpp: Tpp, consent: str) -> None:
+def test_pages_contain_all_entries(tpp: Tpp, consent: str) -> None:
     whole = booked(transactions_as(tpp, consent))
     answer, seen = transactions_as(tpp, consent, itemsPerPage="25"), []
     assert set(answer.json()["transactions"]["_links"]) == {"account", "next", "last"}
@@ -138,7 +138,7 @@ def test_pages_lead_through_all_entries(tpp: Tpp, consent: str) -> None:
 
 
 @pytest.mark.berlin_group("entry-reference-from")
-def test_what_is_newer_than_an_entry(tpp: Tpp, consent: str) -> None:
+def test_entries_newer_than_an_entry(tpp: Tpp, consent: str) -> None:
     entries = booked(transactions_as(tpp, consent))
 
     assert booked(transactions_as(tpp, consent, entryReferenceFrom=entries[7]["entryReference"])) == entries[:7]
@@ -146,7 +146,7 @@ def test_what_is_newer_than_an_entry(tpp: Tpp, consent: str) -> None:
 
 
 @pytest.mark.berlin_group("delta-list")
-def test_what_is_newer_than_the_last_report(tpp: Tpp, consent: str) -> None:
+def test_entries_newer_than_the_last_report(tpp: Tpp, consent: str) -> None:
     assert len(booked(transactions_as(tpp, consent, deltaList="true"))) == 60
     assert booked(transactions_as(tpp, consent, deltaList="true")) == []
     assert len(booked(transactions_as(tpp, consent))) == 60

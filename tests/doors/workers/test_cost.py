@@ -1,4 +1,4 @@
-"""Two workers cost per request about what one does, each does about half of the work, and neither is in the way."""
+"""Two workers need about as much CPU time per request as one, share the work evenly, and do not block each other."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def cpu(process: int) -> float:
 
 
 def used_by_each(serving: Serving, door: str) -> list[float]:
-    """Seconds of each process that answers."""
+    """Return the CPU seconds of each process that answers."""
     status = f"/v1/consents/{facts.consent()}/status"
     port = int((serving.proxy if door == "proxy" else serving.direct).rpartition(":")[2])
     target = f"http://bank.example{status}" if door == "proxy" else status
@@ -33,7 +33,7 @@ def used_by_each(serving: Serving, door: str) -> list[float]:
 
 
 @pytest.mark.slow
-def test_workers_that_write_all_the_time_refuse_nobody(tmp_path: Path) -> None:
+def test_concurrent_writes_are_not_refused(tmp_path: Path) -> None:
     body = json.dumps(bodies.payment("sepa-credit-transfers"))
     with served(tmp_path, "--state", f"sqlite:{tmp_path / 'state.db'}", "--workers", "2") as serving:
         port = int(serving.direct.rpartition(":")[2])
@@ -44,18 +44,18 @@ def test_workers_that_write_all_the_time_refuse_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("door", ["direct", "proxy"])
-def test_two_workers_cost_what_one_does(tmp_path: Path, door: str) -> None:
+def test_two_workers_need_as_much_cpu_time_as_one(tmp_path: Path, door: str) -> None:
     with (
         served(tmp_path / "one", "--state", f"sqlite:{tmp_path / 'one.db'}") as one,
         served(tmp_path / "two", "--state", f"sqlite:{tmp_path / 'two.db'}", "--workers", "2") as two,
     ):
-        # In turns, as the machine changes from one moment to the next; the cheapest of each has least of others in it.
+        # The measurements alternate, because the machine changes. The cheapest is least affected by others.
         rounds = [(used_by_each(one, door), used_by_each(two, door)) for _ in range(_ROUNDS)]
     (single,) = min((alone for alone, _ in rounds), key=sum)
     both = min((several for _, several in rounds), key=sum)
     totals = [sum(column) for column in zip(*(several for _, several in rounds), strict=True)]
 
     assert len(both) == 2
-    # 0.9 on a quiet machine.
+    # On a quiet machine it is 0.9.
     assert single / sum(both) > 0.7, (single, both)
     assert 0.3 < totals[0] / sum(totals) < 0.7, totals

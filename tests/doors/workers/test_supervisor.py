@@ -1,4 +1,4 @@
-"""`serve --workers 2`, as clients see it: real processes, real sockets, `kill -9`."""
+"""`serve --workers 2` with real processes, real sockets and `kill -9`."""
 
 import os
 import random
@@ -19,6 +19,7 @@ from tests.support.recorded_bank.process import stopping
 from tests.support.serving import Serving, served
 
 KNOWN = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+HEADERS = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
 RULE = "cassette: 1\nrules:\n  - {{id: greeting, match: {{path: /greeting}}, respond: {{text: {word}}}}}\n"
 
 
@@ -44,7 +45,7 @@ def client(serving: Serving, **options: Any) -> httpx.Client:
 
 
 def control(serving: Serving, method: str, path: str, **options: Any) -> Any:
-    """Asks on a connection of its own, so that it is the turn of either worker."""
+    """Send a request on a new connection, so that either worker can answer."""
     headers = {"Authorization": f"Bearer {serving.token}"}
     with client(serving, headers=headers) as http:
         answer = http.request(method, f"/_sandbox/{path}", **options)
@@ -61,24 +62,40 @@ def numbers(serving: Serving) -> list[int]:
     return [one["number"] for one in control(serving, "GET", "journal", params={"limit": "200"})["exchanges"]]
 
 
-def test_two_processes_serve_all_doors(sandbox: Serving) -> None:
+def test_a_fault_for_all_sessions_affects_cached_answers_in_every_process(sandbox: Serving) -> None:
+    def statuses(session: str, count: int) -> list[int]:
+        found = []
+        for _ in range(count):
+            with client(sandbox, headers={**HEADERS, "X-Sandbox-Session": session}) as http:
+                found.append(http.get(f"/v1/consents/{KNOWN}/status").status_code)
+        return found
+
+    assert statuses("ci", 8) == [200] * 8
+    fault = {"operation": "consent-status", "status": 503, "next": 6, "sessions": "all"}
+    control(sandbox, "POST", "faults", json=fault)
+    assert statuses("ci", 8) == [503] * 6 + [200] * 2
+    assert statuses("later", 4) == [503] * 4
+    assert control(sandbox, "DELETE", "faults", params={"sessions": "all"}) == {"forgotten": 1}
+    assert statuses("later", 4) == [200] * 4
+
+
+def test_all_processes_serve_all_doors(sandbox: Serving) -> None:
     status = f"/v1/consents/{KNOWN}/status"
-    headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
     for _ in range(2):
         with client(sandbox) as http:
-            assert http.get(status, headers=headers).status_code == 200
+            assert http.get(status, headers=HEADERS).status_code == 200
         trust = trusting(sandbox.ca_file)
         with httpx.Client(trust_env=False, verify=trust, timeout=DEADLINE, proxy=sandbox.proxy) as http:
-            assert http.get(f"http://bank.example{status}", headers=headers).status_code == 200
-            assert http.get(f"https://bank.example{status}", headers=headers).status_code == 200
+            assert http.get(f"http://bank.example{status}", headers=HEADERS).status_code == 200
+            assert http.get(f"https://bank.example{status}", headers=HEADERS).status_code == 200
         with httpx.Client(trust_env=False, verify=trust, timeout=DEADLINE, base_url=sandbox.tls) as http:
-            assert http.get(status, headers=headers).status_code == 200
+            assert http.get(status, headers=HEADERS).status_code == 200
 
     assert len(workers(sandbox)) == 2
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept alive", "one each"])
-def test_connections_are_spread_evenly_and_the_journal_is_one(sandbox: Serving, kept: bool) -> None:
+def test_connections_are_spread_evenly_and_the_journal_is_shared(sandbox: Serving, kept: bool) -> None:
     control(sandbox, "DELETE", "journal")
     clients = [client(sandbox) for _ in range(10)]
     for _ in range(4):
@@ -90,7 +107,7 @@ def test_connections_are_spread_evenly_and_the_journal_is_one(sandbox: Serving, 
     seen = [numbers(sandbox) for _ in range(4)]
 
     assert seen[0] == seen[1] == seen[2] == seen[3] == sorted(seen[0])
-    # The remainder tells which worker has answered.
+    # The remainder shows which worker has answered.
     shares = Counter(number % 2 for number in seen[0])
     assert shares.total() == 40
     assert 16 <= shares[0] <= 24
@@ -106,25 +123,25 @@ def test_an_emptied_journal_is_empty_everywhere(sandbox: Serving) -> None:
     assert [numbers(sandbox) for _ in range(4)] == [[], [], [], []]
 
 
-def test_what_one_has_written_the_other_reads(sandbox: Serving) -> None:
+def test_all_processes_see_the_same_state(sandbox: Serving) -> None:
     for number in range(4):
         control(sandbox, "PUT", f"state/notes/{number}", json={"number": number})
         assert [control(sandbox, "GET", f"state/notes/{number}") for _ in range(2)] == [{"number": number}] * 2
 
 
-def test_all_take_a_changed_file_at_the_same_time_and_none_one_with_a_mistake(sandbox: Serving) -> None:
+def test_all_load_a_changed_file_at_the_same_time_and_none_a_broken_one(sandbox: Serving) -> None:
     file = Path(sandbox.confdir).parent / "mine" / "greeting.yaml"
     assert ask(sandbox) == "one"
     replace_file(file, RULE.format(word="two"))
     wait_until(lambda: "loaded again" in sandbox.warnings)
-    # The one that says so may be a moment before the other.
+    # The worker that logs it may be slightly ahead of the other.
     wait_until(lambda: [ask(sandbox) for _ in range(4)] == ["two"] * 4)
     assert sandbox.warnings.count("loaded again") == 1
 
     replace_file(file, "cassette: 1\nrules: nonsense\n")
-    wait_until(lambda: "kept what was loaded before" in sandbox.warnings)
+    wait_until(lambda: "the files that were loaded before stay in use" in sandbox.warnings)
     assert [ask(sandbox) for _ in range(4)] == ["two"] * 4
-    assert sandbox.warnings.count("kept what was loaded before") == 1
+    assert sandbox.warnings.count("the files that were loaded before stay in use") == 1
     assert all(control(sandbox, "GET", "status")["problems"] for _ in range(4))
 
     replace_file(file, RULE.format(word="three"))
@@ -139,12 +156,12 @@ def replace_file(file: Path, text: str) -> None:
     os.replace(beside, file)
 
 
-def test_a_killed_worker_is_replaced_and_what_it_wrote_is_kept(sandbox: Serving) -> None:
+def test_a_killed_worker_is_replaced_and_its_writes_are_kept(sandbox: Serving) -> None:
     for number in range(6):
         control(sandbox, "PUT", f"state/killed/{number}", json={"number": number})
     before = workers(sandbox)
     os.kill(before[0], signal.SIGKILL)
-    wait_until(lambda: f"(process {before[0]}) was ended by SIGKILL: another takes its place" in sandbox.warnings)
+    wait_until(lambda: f"(process {before[0]}) was ended by SIGKILL: a new worker replaces it" in sandbox.warnings)
     wait_until(lambda: len(workers(sandbox)) == 2 and before[0] not in workers(sandbox), START)
 
     assert [control(sandbox, "GET", f"state/killed/{number}") for number in range(6)] == [
@@ -160,7 +177,7 @@ def _answers_from_both(sandbox: Serving) -> bool:
     return len({number % 2 for number in numbers(sandbox)}) == 2
 
 
-def test_sigterm_lets_all_finish(tmp_path: Path) -> None:
+def test_sigterm_lets_all_workers_finish(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     slow = "cassette: 1\nrules:\n  - {id: slow, match: {path: /slow}, respond: {text: done, delay: 1s}}\n"
     (tmp_path / "mine" / "slow.yaml").write_text(slow)
@@ -183,20 +200,20 @@ def test_sigterm_lets_all_finish(tmp_path: Path) -> None:
 
     assert answers == ["done"] * 4
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    # What was answered by any of them counts.
+    # Answers of any worker count.
     assert serving.warnings.count("operations: 0 of") == 1
     assert "slow.yaml" not in serving.warnings
     assert "was ended by" not in serving.warnings
 
 
 def established(serving: Serving) -> int:
-    """The connections whose requests the workers have read."""
+    """Return the connections whose requests the workers have read."""
     port = int(serving.direct.rpartition(":")[2])
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return sum(one[1].endswith(f":{port:04X}") and one[3] == "01" and one[4].endswith(":00000000") for one in lines)
 
 
-def test_without_its_supervisor_no_worker_stays(tmp_path: Path) -> None:
+def test_workers_end_without_their_supervisor(tmp_path: Path) -> None:
     with served(tmp_path, *state_of(tmp_path)) as serving:
         pids = workers(serving)
         os.kill(serving.pid, signal.SIGKILL)
@@ -209,7 +226,7 @@ def _runs(pid: int) -> bool:
     return False
 
 
-def test_a_mistake_at_the_start_is_told_once(tmp_path: Path) -> None:
+def test_a_mistake_at_the_start_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "wrong.yaml").write_text("cassette: 1\nrules: nonsense\n")
 
@@ -222,7 +239,7 @@ def test_a_mistake_at_the_start_is_told_once(tmp_path: Path) -> None:
     assert "Traceback" not in serving.output
 
 
-def test_a_busy_port_is_told_once(tmp_path: Path) -> None:
+def test_a_busy_port_is_reported_once(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         serving = Serving(tmp_path, *state_of(tmp_path), "--port", str(port))

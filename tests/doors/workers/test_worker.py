@@ -1,4 +1,4 @@
-"""A worker in this process, and a supervisor that is played."""
+"""A worker in this process, with a simulated supervisor."""
 
 import asyncio
 import socket
@@ -53,7 +53,7 @@ async def played() -> AsyncIterator[Played]:
         one.handover.close()
 
 
-def test_a_connection_is_taken_and_counted() -> None:
+def test_a_connection_is_accepted_and_counted() -> None:
     async def main() -> None:
         async with played() as supervisor:
             with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -71,7 +71,7 @@ def test_a_connection_is_taken_and_counted() -> None:
     asyncio.run(main())
 
 
-def test_a_question_is_answered_by_all() -> None:
+def test_a_question_is_answered_by_all_workers() -> None:
     async def main() -> None:
         async with played() as supervisor:
             supervisor.worker.answers["metrics"] = lambda argument: argument + 1
@@ -86,7 +86,7 @@ def test_a_question_is_answered_by_all() -> None:
     asyncio.run(main())
 
 
-def test_the_files_are_agreed_on() -> None:
+def test_workers_agree_on_changed_files() -> None:
     async def main() -> None:
         async with played() as supervisor:
             assert not await supervisor.worker.have_seen_a_change(0.0)
@@ -101,7 +101,7 @@ def test_the_files_are_agreed_on() -> None:
     asyncio.run(main())
 
 
-def test_without_a_supervisor_it_ends() -> None:
+def test_a_worker_ends_without_its_supervisor() -> None:
     async def main() -> None:
         async with played() as supervisor:
             supervisor.talk.close()
@@ -110,7 +110,7 @@ def test_without_a_supervisor_it_ends() -> None:
     asyncio.run(main())
 
 
-def test_only_the_first_of_all_does_what_is_done_once() -> None:
+def test_only_the_first_worker_does_one_time_work() -> None:
     one = Played()
     assert one.worker.is_teller
     one.worker.is_first = False

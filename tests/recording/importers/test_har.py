@@ -13,18 +13,18 @@ from xs2a_sandbox.recording.har import read_har, read_json
 FILE = Path("trace.har")
 
 
-def test_a_har_file_is_its_entries() -> None:
+def test_a_har_file_contains_its_entries() -> None:
     exchanges = read_har(log([taped("/v1/a"), taped("/v1/b")]), FILE)
     assert [entry.target for entry in exchanges.entries] == ["/v1/a", "/v1/b"]
     assert exchanges.left_out == ()
 
 
-def test_requests_that_were_blocked_are_left_out() -> None:
+def test_blocked_requests_are_left_out() -> None:
     document = log([taped("/v1/a"), taped("/v1/b")])
     document["log"]["entries"][0]["response"] = {"status": 0}
     exchanges = read_har(document, FILE)
     assert [entry.target for entry in exchanges.entries] == ["/v1/b"]
-    assert exchanges.left_out == ("log.entries[0]: there was no answer",)
+    assert exchanges.left_out == ("log.entries[0]: it has no response",)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_requests_that_were_blocked_are_left_out() -> None:
         ({"log": {"entries": [5]}}, r"trace.har: log.entries\[0\]: request.url is missing"),
     ],
 )
-def test_mistakes_have_a_place(document: Any, complaint: str) -> None:
+def test_mistakes_have_their_place(document: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         read_har(document, FILE)
 
@@ -46,29 +46,29 @@ def test_json_keeps_the_digits_of_its_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", json.dumps("x").encode()[:-1]])
-def test_what_is_no_json_says_so(content: bytes, tmp_path: Path) -> None:
+def test_a_file_without_json_is_an_error(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"a\.json is not JSON"):
         read_json(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("depth", [251, 900, 100_000])
-def test_what_is_nested_too_deep_says_so(depth: int, tmp_path: Path) -> None:
+def test_json_nested_too_deeply_is_an_error(depth: int, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("[" * depth + "]" * depth)
-    with pytest.raises(ConfigError, match=r"a\.json: objects and lists are nested more than 250 deep"):
+    with pytest.raises(ConfigError, match=r"a\.json: objects and lists are nested more than 250 levels deep"):
         read_json(tmp_path / "a.json")
 
 
-def test_what_is_nested_as_deep_as_it_may_is_read(tmp_path: Path) -> None:
+def test_json_of_the_maximum_depth_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("[" * 250 + "]" * 250)
     assert read_json(tmp_path / "a.json")
 
 
-def test_integers_keep_their_digits_however_many(tmp_path: Path) -> None:
+def test_integers_keep_any_number_of_digits(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("[7, " + "9" * 5000 + "]")
     assert read_json(tmp_path / "a.json") == [7, Decimal("9" * 5000)]
 
 
-def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         read_json(tmp_path / "nowhere.json")

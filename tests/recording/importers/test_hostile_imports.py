@@ -1,4 +1,4 @@
-"""Files that were made to hurt whoever imports them: one error that names the file, and nothing is written."""
+"""Files made to harm whoever imports them: one error that names the file, and nothing is written."""
 
 import base64
 import gzip
@@ -32,11 +32,11 @@ from xs2a_sandbox.recording.har import read_har, read_json
     "name",
     few(HOSTILE, [*HOSTILE][::9]),
 )
-def test_a_hostile_file(name: str, tmp_path: Path) -> None:
+def test_a_hostile_file_is_refused(name: str, tmp_path: Path) -> None:
     assert not list(refused(name, tmp_path))
 
 
-def test_bodies_as_deep_as_they_may_be_are_imported(tmp_path: Path) -> None:
+def test_bodies_of_the_maximum_depth_are_imported(tmp_path: Path) -> None:
     value = mapping(response={"jsonBody": json.loads(nested(240))})
     ended = run(written(value, tmp_path / "stubs"), tmp_path / "out")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -53,7 +53,7 @@ BOMBS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.by_turns("kind", "encoding")
 @pytest.mark.parametrize("encoding", BOMBS)
 @pytest.mark.parametrize("kind", ["HAR", "dump"])
-def test_a_body_that_grows_is_said_and_not_unpacked(encoding: str, kind: str, tmp_path: Path) -> None:
+def test_a_decompression_bomb_is_reported_and_not_unpacked(encoding: str, kind: str, tmp_path: Path) -> None:
     packed = BOMBS[encoding](bytes(UNPACKED))
     if kind == "HAR":
         content = {"text": base64.b64encode(packed).decode(), "encoding": "base64"}
@@ -82,7 +82,7 @@ JSON = st.recursive(
 
 
 def changed(value: Any, path: list[int], other: Any) -> Any:
-    """The same with something else at one place, which the numbers lead to."""
+    """Return the value with something else at one place. The numbers select the place."""
     if not path or not isinstance(value, dict | list) or not value:
         return other
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
@@ -112,7 +112,7 @@ GOOD: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", GOOD)
 @given(places=PLACES, other=JSON)
-def test_whatever_stands_anywhere_in_json(
+def test_any_value_at_any_place_in_json_is_handled(
     kind: str, places: list[int], other: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "fuzzed"
@@ -137,18 +137,20 @@ def test_whatever_stands_anywhere_in_json(
 
 
 @given(places=PLACES, other=JSON)
-def test_whatever_stands_anywhere_in_a_flow(
+def test_any_value_at_any_place_in_a_flow_is_handled(
     places: list[int], other: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     try:
         content = tnetstring.dumps(changed(tflow.tflow(resp=True).get_state(), places, other))
-    except UnicodeEncodeError:  # half a surrogate pair cannot stand in a dump
+    except UnicodeEncodeError:  # a dump cannot contain half a surrogate pair
         return
     of_flows(content, tmp_path_factory.getbasetemp() / "fuzzed")
 
 
 @given(place=st.integers(0), put=st.binary(max_size=6) | st.from_regex(rb"-?[0-9]{1,20}:", fullmatch=True))
-def test_whatever_bytes_stand_in_a_dump(place: int, put: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_bytes_at_any_place_in_a_dump_are_handled(
+    place: int, put: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     content = dump()
     place %= len(content)
     of_flows(content[:place] + put + content[place + len(put) :], tmp_path_factory.getbasetemp() / "fuzzed")

@@ -36,7 +36,7 @@ def exchange(**parts: object) -> http.HTTPFlow:
     return tflow.tflow(req=request, resp=answer, **parts)
 
 
-def test_a_flow_is_an_exchange(tmp_path: Path) -> None:
+def test_a_flow_becomes_an_exchange(tmp_path: Path) -> None:
     (entry,) = read(dump(tmp_path / "flows", exchange())).entries
 
     assert (entry.bank, entry.method, entry.target) == ("https://bank.example", "POST", "/psd2/v1/a?b=c")
@@ -46,15 +46,15 @@ def test_a_flow_is_an_exchange(tmp_path: Path) -> None:
     assert (entry.time, entry.milliseconds) == (datetime.fromtimestamp(1000, UTC), 500.0)
 
 
-def test_what_is_no_exchange_is_left_out(tmp_path: Path) -> None:
+def test_flows_without_an_exchange_are_left_out(tmp_path: Path) -> None:
     connect = exchange()
     connect.request.method = "CONNECT"
     exchanges = read(dump(tmp_path / "flows", tflow.tflow(err=True), tflow.ttcpflow(), connect, exchange()))
 
     assert len(exchanges.entries) == 1
     assert exchanges.left_out == (
-        "flow 1: there was no answer",
-        "flow 2: it is tcp, not HTTP",
+        "flow 1: it has no response",
+        "flow 2: its type is tcp, not HTTP",
         "flow 3: it only opened a connection",
     )
 
@@ -71,28 +71,28 @@ def nested(depth: int) -> bytes:
     [b"12:no flow,", b"x", b"5:1:1;,", b"1000000000000:x,", b"999999999999999999:x,", b"0:}", b"0:]", nested(3000)],
     ids=lambda content: repr(content[:20]),
 )
-def test_what_is_no_dump_says_so(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_dump_is_an_error(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "flows"
     file.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"flows: after 0 flows: .* It is no dump of mitmproxy"):
+    with pytest.raises(ConfigError, match=r"flows: after 0 flows: .* The file is not a mitmproxy dump"):
         read(file)
 
 
 @pytest.mark.parametrize("time", [1e300, -1e300, float("inf"), float("nan")])
-def test_times_that_are_none_have_a_place(time: float, tmp_path: Path) -> None:
+def test_an_invalid_time_has_its_place(time: float, tmp_path: Path) -> None:
     flow = exchange()
     flow.request.timestamp_start = time
     with pytest.raises(ConfigError, match=r"flows: after 0 flows: "):
         read(dump(tmp_path / "flows", flow))
 
 
-def test_a_dump_that_breaks_off_says_where(tmp_path: Path) -> None:
+def test_an_incomplete_dump_is_an_error_with_its_place(tmp_path: Path) -> None:
     file = dump(tmp_path / "flows", exchange(), exchange())
     file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(ConfigError, match=r"after 1 flows: .*or not complete"):
+    with pytest.raises(ConfigError, match=r"after 1 flows: .*or is incomplete"):
         read(file)
 
 
-def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         read(tmp_path / "nowhere")

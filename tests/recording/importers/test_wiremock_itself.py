@@ -1,6 +1,6 @@
-"""Imported rules beside WireMock itself, serving the same mappings: the same request, the same answer.
+"""Imported rules compared with WireMock serving the same mappings: the same request gets the same answer.
 
-The mappings are those of real banks, beside the project; WireMock is a package of npm (`make clients`).
+The mappings are those of real banks, outside the project; WireMock is an npm package (`make clients`).
 """
 
 import asyncio
@@ -39,13 +39,13 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WireMock]:
 
 @pytest.fixture(params=BANKS)
 def bank(request: pytest.FixtureRequest, process: WireMock) -> str:
-    """A bank that WireMock serves now."""
+    """Return a bank that WireMock currently serves."""
     process.load(request.param)
     return str(request.param)
 
 
 def imported(bank: str, home: Path, *, redact: bool = False) -> tuple[Engine, Sequence[str]]:
-    """A sandbox that serves the bank's mappings, before the bundled dialect, and what was left out of them."""
+    """Return a sandbox that serves the bank's mappings in front of the bundled dialect, and the mappings left out."""
     settings = Settings(cassettes=(home / "tape",), state="memory:", confdir=home / "conf")
     before = replace(settings, cassettes=())
     redactor = redactor_of(before, read_all(before)[0]).entry if redact else None
@@ -56,17 +56,17 @@ def imported(bank: str, home: Path, *, redact: bool = False) -> tuple[Engine, Se
     return build(settings), rules.left_out
 
 
-def test_nine_in_ten_mappings_are_taken(tmp_path: Path) -> None:
+def test_at_least_nine_in_ten_mappings_are_imported(tmp_path: Path) -> None:
     listed = [one for name in BANKS for one in mappings(name)]
     left_out = [line for name in BANKS for line in imported(name, tmp_path / name)[1]]
     assert len(left_out) * 10 <= len(listed), left_out
 
 
 @pytest.mark.parametrize("redact", [False, True], ids=["plain", "redacted"])
-def test_the_sandbox_answers_as_wiremock_does(bank: str, process: WireMock, tmp_path: Path, redact: bool) -> None:
+def test_the_sandbox_answers_like_wiremock(bank: str, process: WireMock, tmp_path: Path, redact: bool) -> None:
     engine, left_out = imported(bank, tmp_path, redact=redact)
     view = structure if redact else lambda value: value
-    # A scenario goes on with each request, at both the same.
+    # A scenario advances with each request, in both programs alike.
     for place, mapping in mappings(bank):
         request = fitting(mapping["request"])
         theirs = ask_wiremock(process, request)
@@ -80,19 +80,21 @@ def test_the_sandbox_answers_as_wiremock_does(bank: str, process: WireMock, tmp_
             assert Headers(ours.headers).get(name) == theirs.headers[name], (name, request)
 
 
-def test_what_wiremock_does_not_match_the_rules_do_not_either(bank: str, process: WireMock, tmp_path: Path) -> None:
+def test_requests_that_wiremock_does_not_match_do_not_match_the_rules(
+    bank: str, process: WireMock, tmp_path: Path
+) -> None:
     engine, _ = imported(bank, tmp_path)
     tried = 0
     for _, mapping in mappings(bank):
-        for other in beside(fitting(mapping["request"])):
+        for other in variations(fitting(mapping["request"])):
             tried += 1
             theirs = ask_wiremock(process, other)
             assert is_imported(ask(engine, other), bank) is not was_unmatched(theirs), other
     assert tried > len(BANKS)
 
 
-def beside(request: BankRequest) -> Iterator[BankRequest]:
-    """Requests that are a little different."""
+def variations(request: BankRequest) -> Iterator[BankRequest]:
+    """Yield slightly different requests."""
     path, mark, query = request.target.partition("?")
     yield replace(request, target=f"{path}/more{mark}{query}")
     yield replace(request, target=f"{path}?{query}&other=1" if mark else f"{path}?other=1")
@@ -123,7 +125,7 @@ def is_imported(answer: Response, bank: str) -> bool:
 
 
 def content(body: bytes) -> Any:
-    """The body without what belongs to the place that it comes from."""
+    """Return the body without values that depend on its server."""
     text = re.sub(r"https?://(localhost|127\.0\.0\.1|bank\.invalid)(:\d+)?", "", body.decode())
     try:
         return json.loads(text)
@@ -132,7 +134,7 @@ def content(body: bytes) -> Any:
 
 
 def structure(value: Any) -> Any:
-    """The same for values that differ only in their texts."""
+    """Return a structure that is the same for values that differ only in their strings."""
     if isinstance(value, dict):
         return {name: structure(inner) for name, inner in value.items()}
     return [structure(inner) for inner in value] if isinstance(value, list) else type(value)

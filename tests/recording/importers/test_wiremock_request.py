@@ -1,4 +1,4 @@
-"""What one of WireMock's mappings asks of a request, as the `match` of a rule."""
+"""The request pattern of a WireMock mapping, as the `match` of a rule."""
 
 import base64
 from typing import Any
@@ -37,7 +37,7 @@ FORM = {"Content-Type": {"equalTo": "application/x-www-form-urlencoded"}}
         ({}, {"path": "/{path*}"}),
     ],
 )
-def test_paths_are_named_in_five_ways(request_: Any, expected: Any) -> None:
+def test_all_five_kinds_of_paths_are_imported(request_: Any, expected: Any) -> None:
     (one,) = imported({"request": {"method": "GET", **request_}, "response": {}}).rules
     assert one["match"] == {"method": "GET", **expected}
 
@@ -47,7 +47,7 @@ def test_a_path_of_a_thousand_segments_is_left_out() -> None:
     assert line == "bank.json: its path has more than 100 segments"
 
 
-def test_any_method_is_none() -> None:
+def test_any_method_sets_no_method() -> None:
     assert rule({"method": "ANY"})["match"] == PATH
 
 
@@ -65,16 +65,16 @@ def test_any_method_is_none() -> None:
         ({"or": [{"equalTo": "x"}, {"absent": True}]}, {"any": [{"equals": "x"}, {"absent": True}]}),
     ],
 )
-def test_matchers_of_a_parameter(matcher: Any, expected: Any) -> None:
+def test_matchers_of_parameters_are_imported(matcher: Any, expected: Any) -> None:
     assert match({"queryParameters": {"q": matcher}}) == {**PATH, "query": {"q": expected}}
 
 
-def test_headers_count_that_count_in_derived_rules() -> None:
+def test_only_headers_that_derived_rules_match_are_matched() -> None:
     ignored = {name: {"equalTo": "1"} for name in ("X-Request-ID", "Digest", "Authorization", "PSU-IP-Address")}
     assert match({"headers": {**ignored, "consent-id": {"equalTo": "7"}}}) == {**PATH, "headers": {"consent-id": "7"}}
 
 
-def test_some_headers_count_where_mappings_of_one_path_differ_in_them() -> None:
+def test_some_headers_are_matched_if_mappings_of_one_path_differ_in_them() -> None:
     accepting = [mapping({"headers": {"Accept": {"equalTo": kind}}}, name=kind) for kind in ("a/json", "a/xml")]
     assert "headers" not in imported(accepting[0]).rules[0]["match"]
     assert [one["match"]["headers"] for one in imported(*accepting).rules] == [
@@ -84,7 +84,7 @@ def test_some_headers_count_where_mappings_of_one_path_differ_in_them() -> None:
 
 
 @pytest.mark.parametrize("key", ["basicAuth", "basicAuthCredentials"])
-def test_basic_authentication_is_matched_where_credentials_are_kept(key: str) -> None:
+def test_basic_authentication_is_matched_only_without_redaction(key: str) -> None:
     header = "Basic " + base64.b64encode(b"app:open").decode()
     request = {key: {"username": "app", "password": "open"}}
     assert match(request) == {**PATH, "headers": {"Authorization": header}}
@@ -116,7 +116,7 @@ def test_basic_authentication_is_matched_where_credentials_are_kept(key: str) ->
         ([{"matches": ".*<Amt>1</Amt>.*"}], {"when": '"<Amt>1</Amt>" in request.text'}),
     ],
 )
-def test_matchers_of_a_body(patterns: Any, expected: Any) -> None:
+def test_matchers_of_bodies_are_imported(patterns: Any, expected: Any) -> None:
     assert match({"method": "POST", "bodyPatterns": patterns}) == {**PATH, **expected}
 
 
@@ -134,10 +134,10 @@ def test_matchers_of_a_body(patterns: Any, expected: Any) -> None:
         ),
     ],
 )
-def test_texts_of_a_form_are_its_fields(patterns: Any, fields: Any) -> None:
+def test_patterns_of_a_form_become_its_fields(patterns: Any, fields: Any) -> None:
     assert match({"method": "POST", "headers": FORM, "bodyPatterns": patterns}) == {**PATH, "body": fields}
 
 
-def test_form_parameters_are_fields() -> None:
+def test_form_parameters_become_fields() -> None:
     request = {"method": "POST", "formParameters": {"grant/type": {"equalTo": "x"}}}
     assert match(request) == {**PATH, "body": {"/grant~1type": "x"}}

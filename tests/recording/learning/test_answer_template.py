@@ -1,4 +1,4 @@
-"""Templates learned from answers say other answers of the same operation, with other ids and states."""
+"""Templates learned from answers produce other answers of the same operation, with other ids and states."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ NEXT: dict[str, Any] = {"next": []}
 
 
 def value_of(template: Any, **result: Any) -> Any:
-    """What the template says of a result."""
+    """Return the value of the template for a result."""
     wrong: list[str] = []
     value = compile_value(template, RESULT_ROOTS, lambda _, text: wrong.append(text))
     assert not wrong
@@ -60,7 +60,7 @@ BODIES = some.recursive(
 
 
 @given(BODIES, WORDS, WORDS)
-def test_what_was_said_is_said_again_with_another_id(body: Any, before: str, after: str) -> None:
+def test_a_template_works_with_another_id(body: Any, before: str, after: str) -> None:
     def of(id: str) -> Any:
         return {"consentId": id, "self": f"/v1/consents/{id}/x", "more": body, before: after}
 
@@ -69,7 +69,7 @@ def test_what_was_said_is_said_again_with_another_id(body: Any, before: str, aft
 
 
 @given(some.lists(some.sampled_from(["received", "valid", "expired"]), min_size=1, max_size=6))
-def test_members_that_go_with_a_state_come_with_it(states: list[str]) -> None:
+def test_members_that_depend_on_a_state_are_shown_in_that_state(states: list[str]) -> None:
     def of(state: str) -> dict[str, Any]:
         own = {"expired": {"note": {"text": "gone"}}, "valid": {"until": "soon"}}
         return {"consentStatus": state, **own.get(state, {})}
@@ -80,31 +80,31 @@ def test_members_that_go_with_a_state_come_with_it(states: list[str]) -> None:
         assert value_of(template.value, status=state) == of(state)
 
 
-def test_a_text_that_goes_with_a_state_changes_with_it() -> None:
+def test_a_text_that_depends_on_a_state_changes_with_it() -> None:
     bodies = {state: {"consentStatus": state, "text": f"it is {state}"} for state in ("received", "valid")}
     template = learned(*(sample(body, state=state) for state, body in bodies.items()))
     assert value_of(template.value, status="valid") == bodies["valid"]
 
 
-def test_states_are_said_in_the_banks_words() -> None:
+def test_states_have_the_words_of_the_bank() -> None:
     usual = Usual(USUAL.body, {}, {"received": "pending"}, default_things())
     template = learned(sample({"consentStatus": "pending"}, state="received"), usual=usual)
     assert value_of(template.value, status="received") == {"consentStatus": "pending"}
     assert value_of(template.value, status="rejected") == {"consentStatus": "rejected"}
 
 
-def test_what_the_handler_returns_stays_so() -> None:
+def test_values_of_the_handler_are_kept() -> None:
     template = learned(sample({"scaMethods": [{"name": "SMS"}]}))
     assert value_of(template.value, scaMethods=["x"]) == {"scaMethods": ["x"]}
     assert value_of(template.value, scaMethods=None) == {}  # the bank shows no null
 
 
-def test_a_bank_that_shows_nulls_shows_them_again() -> None:
+def test_a_bank_that_shows_nulls_shows_them_in_the_template() -> None:
     template = learned(sample({"scaMethods": None, "psuMessage": None}))
     assert value_of(template.value, scaMethods=None) == {"scaMethods": None, "psuMessage": None}
 
 
-def test_what_the_documented_dialect_says_on_a_condition_is_said_on_it_in_the_banks_words() -> None:
+def test_conditional_texts_keep_their_condition_and_use_the_words_of_the_bank() -> None:
     template = learned(sample({"psuMessage": "Bitte bestätigen", "other": 1}))
     assert value_of(template.value, scaMethods=["x"]) == {"psuMessage": "Bitte bestätigen", "other": 1}
     assert value_of(template.value, scaMethods=None) == {"other": 1}
@@ -114,13 +114,13 @@ def test_what_the_documented_dialect_says_on_a_condition_is_said_on_it_in_the_ba
     ("page", "shown"),
     [({"href": "https://bank/sca/9"}, {"href": "http://s/sca/consents?consent_id=c-2"}), ("https://bank/sca/9",) * 2],
 )
-def test_the_customers_page_is_the_sandboxs_in_the_banks_shape(page: Any, shown: Any) -> None:
+def test_the_link_to_the_page_has_the_sandboxs_url_in_the_banks_form(page: Any, shown: Any) -> None:
     template = learned(sample({"_links": {"scaRedirect": page}}))
     shown = shown if isinstance(page, dict) else "http://s/sca/consents?consent_id=c-2"
     assert value_of(template.value, consentId="c-2")["_links"] == {"scaRedirect": shown}
 
 
-def test_links_to_steps_that_were_not_recorded_are_the_documented_ones() -> None:
+def test_links_to_unrecorded_steps_are_the_documented_ones() -> None:
     template = learned(sample({"_links": {"self": "/v1/consents/c-000001"}}))
     assert value_of(template.value, consentId="c", self="/x", next=["confirmation"])["_links"] == {
         "self": "/v1/consents/c",
@@ -128,12 +128,12 @@ def test_links_to_steps_that_were_not_recorded_are_the_documented_ones() -> None
     }
 
 
-def test_an_echo_is_what_was_sent() -> None:
+def test_an_echoed_value_comes_from_the_request() -> None:
     template = learned(sample({"a": "x", "b": "x"}, a="body.a"))
     assert value_of(template.value) == {"a": 7, "b": "x"}
 
 
-def test_what_differs_for_no_reason_that_is_seen_is_told() -> None:
+def test_an_unexplained_difference_is_reported() -> None:
     template = learned(sample({"a": 1}), sample({"a": 2}), sample({"a": 2}))
     assert (template.value, len(template.unknown)) == ({"a": 2}, 1)
     assert "/a differs" in template.unknown[0]

@@ -1,4 +1,4 @@
-"""Rules that answer as recorded: while a consent is valid, where the recording has made one."""
+"""Rules that answer as recorded: while a consent is valid, if the recording has created one."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def balances(account: str, amount: int, consent: str = "c-1") -> Exchange:
     return taped(f"/b/v1/accounts/{account}/balances", {"amount": amount}, headers=[("Consent-ID", consent)])
 
 
-def test_data_are_answered_by_account_while_the_consent_is_valid() -> None:
+def test_data_are_answered_for_each_account_while_the_consent_is_valid() -> None:
     one, two = rules(balances("1", 10), balances("2", 20))
     assert one["match"] == {"operation": "account-balances", "where": {"account-id": "1"}, "when": VALID}
     assert (one["respond"]["body"], two["respond"]["body"]) == ({"amount": 10}, {"amount": 20})
@@ -28,7 +28,7 @@ def test_data_are_answered_by_account_while_the_consent_is_valid() -> None:
     assert one["id"] != two["id"]
 
 
-def test_a_consent_of_before_is_the_only_one_that_will_do() -> None:
+def test_a_consent_from_before_the_recording_is_required() -> None:
     (rule,) = rules(balances("1", 10, "old"))
     assert rule["match"]["headers"] == {"Consent-ID": "old"}
     assert "when" not in rule["match"]

@@ -1,4 +1,4 @@
-"""What a bank's words for states mean in the documented state machines."""
+"""The meaning of a bank's words for states in the documented state machines."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def payment(*words: str) -> list[Exchange]:
         (("valid", "expired"), ("valid", "expired")),
     ],
 )
-def test_consents(words: tuple[str, ...], states: tuple[str, ...]) -> None:
+def test_words_for_states_of_consents_are_learned(words: tuple[str, ...], states: tuple[str, ...]) -> None:
     made = learned(*consent(*words))
     assert tuple(made.meaning("consent", word) for word in words) == states
     assert not made.unknown
@@ -64,7 +64,7 @@ def test_consents(words: tuple[str, ...], states: tuple[str, ...]) -> None:
         (("RCVD", "CANC"), ("RCVD", "CANC")),
     ],
 )
-def test_payments(words: tuple[str, ...], states: tuple[str, ...]) -> None:
+def test_words_for_states_of_payments_are_learned(words: tuple[str, ...], states: tuple[str, ...]) -> None:
     made = learned(*payment(*words))
     assert tuple(made.meaning("payment", word) for word in words) == states
 
@@ -74,24 +74,24 @@ def test_each_operation_has_its_own_words() -> None:
     assert (made.words("create-consent"), made.words("consent-status")) == ({}, {"received": "pending"})
 
 
-def test_a_word_that_leads_nowhere_is_not_learned() -> None:
+def test_a_word_for_an_unreachable_state_is_not_learned() -> None:
     made = learned(*consent("received", "frozen"))
-    assert made.unknown == ("'frozen' (tape, exchange 2) is no state that the documented consent can come to",)
+    assert made.unknown == ("'frozen' (tape, exchange 2) is not a state that the documented consent can reach",)
 
 
-def test_two_words_for_one_state_are_told() -> None:
+def test_two_words_for_one_state_are_reported() -> None:
     made = learned(*consent("received", "received", "pending", "valid"))
-    assert any("consent-status tells received (1 ×), pending (1 ×) for received" in text for text in made.unknown)
+    assert any("consent-status reports received (1 ×), pending (1 ×) for received" in text for text in made.unknown)
 
 
-def test_what_is_told_of_a_deleted_thing_is_no_state_of_its_own() -> None:
+def test_the_word_for_a_deleted_resource_is_not_a_separate_state() -> None:
     deleted = taped("/v1/consents/c", None, "DELETE", status=204)
     made = learned(*consent("received", "valid"), deleted, taped("/v1/consents/c/status", {"consentStatus": "gone"}))
     assert made.after_delete["consent"].word == "gone"
     assert not made.unknown
 
 
-def test_transitions_are_counted_by_who_tells_them() -> None:
+def test_transitions_are_counted_by_operation() -> None:
     made = learned(*consent("received", "received", "valid", "valid"))
     assert made.transitions == {
         ("consent", "none", "create-consent", "received"): 1,

@@ -1,4 +1,4 @@
-"""Errors of a bank, learned by the names that the sandbox raises them with."""
+"""Errors of a bank, learned under the names that the sandbox uses to raise them."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def documented(code: str, text: str) -> dict[str, Any]:
     return {"tppMessages": [{"category": "ERROR", "code": code, "path": None, "text": text}], "_links": None}
 
 
-def test_what_is_said_in_the_documented_way_has_its_number_and_text() -> None:
+def test_an_error_in_the_documented_form_has_its_number_and_text() -> None:
     answer = documented("CONSENT_UNKNOWN", "{sensitive} B017: no consent c-90000 here")
     made = learned(("consent-unknown", error(UNKNOWN, 404, answer)))
     assert made.every is None
@@ -41,7 +41,7 @@ def test_what_is_said_in_the_documented_way_has_its_number_and_text() -> None:
     }
 
 
-def test_another_shape_is_learned_with_its_constants_and_nulls() -> None:
+def test_another_form_is_learned_with_its_constants_and_nulls() -> None:
     answer = {"title": "Unbekannt", "status": 403, "code": "X_1", "trace": None, "tags": ["a"]}
     made = learned(("consent-unknown", error(UNKNOWN, 403, answer)))
     assert made.every == {
@@ -65,30 +65,30 @@ def test_messages_without_numbers_keep_their_list() -> None:
     }
 
 
-def test_statuses_are_told_apart_by_operation() -> None:
+def test_statuses_are_distinguished_by_operation() -> None:
     body = {"code": "CONSENT_UNKNOWN", "text": "weg"}
     exchanges = [error(UNKNOWN, 403, body), error("/v1/consents/c-90000", 403, body), error("/v1/accounts", 400, body)]
     made = learned(*(("consent-unknown", exchange) for exchange in exchanges))
     assert made.errors["consent-unknown"][0]["status"] == {"default": 403, "account-list": 400}
 
 
-def test_texts_that_differ_are_told_and_the_most_frequent_counts() -> None:
+def test_different_texts_are_reported_and_the_most_frequent_is_used() -> None:
     exchanges = [error(UNKNOWN, 403, {"code": "A", "text": text}) for text in ("weg", "fort", "weg")]
     made = learned(*(("consent-unknown", exchange) for exchange in exchanges))
     assert made.errors["consent-unknown"][0]["text"] == "weg"
-    assert made.unknown[0].startswith("consent-unknown is said in 2 ways")
+    assert made.unknown[0].startswith("consent-unknown has 2 different texts")
 
 
-def test_what_is_wrong_with_a_request_is_said_by_the_sandbox_where_the_bank_says_it_in_several_ways() -> None:
+def test_texts_about_wrong_requests_are_not_learned_if_they_differ() -> None:
     exchanges = [error(UNKNOWN, 400, {"code": "FORMAT_ERROR", "text": text}) for text in ("no date", "no IBAN")]
     made = learned(*(("format-error", exchange) for exchange in exchanges))
     assert "text" not in made.errors["format-error"][0]
 
 
-def test_an_error_without_a_body_has_a_status() -> None:
+def test_an_error_without_a_body_has_only_a_status() -> None:
     assert learned(("consent-unknown", error(UNKNOWN, 410, None))).errors["consent-unknown"][0] == {"status": 410}
 
 
-def test_what_looks_like_an_expression_is_none() -> None:
+def test_text_that_looks_like_an_expression_is_escaped() -> None:
     made = learned(("payment-unknown", error("/v1/payments/a/p/status", 404, {"code": "A", "text": "{{ 7 * 7 }}"})))
     assert made.errors["payment-unknown"][0]["text"] == "{{ '{{' }} 7 * 7 }}"

@@ -1,4 +1,4 @@
-"""Shapes are written out where a learner compares templates with answers."""
+"""Shapes are expanded where a learner compares templates with answers."""
 
 from xs2a_sandbox.features.derive.learning.plain_template import expand
 
@@ -8,7 +8,7 @@ SHAPES = {
 }
 
 
-def test_what_is_put_together_for_a_shape_is_written_out() -> None:
+def test_a_shape_is_expanded_with_its_values() -> None:
     template = {"_links": {"shape": "links", "of": {"own": "/x/{{ result.id }}"}}}
 
     assert expand(template, SHAPES) == {
@@ -16,13 +16,13 @@ def test_what_is_put_together_for_a_shape_is_written_out() -> None:
     }
 
 
-def test_merged_mappings_become_one() -> None:
+def test_merged_mappings_become_one_mapping() -> None:
     template = {"merge": [{"a": 1, "b": None}, {"shape": "link", "of": {"at": "{{ result.self }}"}}]}
 
     assert expand(template, SHAPES) == {"a": 1, "href": "{{ result.self }}"}
 
 
-def test_the_shape_of_what_a_handler_returns_stays() -> None:
+def test_a_shape_of_a_handlers_value_is_not_expanded() -> None:
     template = [{"shape": "link", "of": "{{ result.method }}"}, {"merge": ["{{ result.x }}", {"a": 1}]}, 5]
 
     assert expand(template, SHAPES) == template

@@ -1,4 +1,4 @@
-"""Recorded requests find their operation wherever the bank has it."""
+"""Recorded requests are assigned to their operation, whatever the bank's prefix."""
 
 import pytest
 
@@ -32,18 +32,18 @@ def one(entry: Exchange) -> RecognisedExchange:
         ("/v1/payments/giro/p", "payment-record", "/v1/{service}/{product}/{paymentId}"),
     ],
 )
-def test_an_operation_is_known_by_the_end_of_its_path(target: str, operation: str, path: str) -> None:
+def test_an_operation_is_recognised_by_the_end_of_its_path(target: str, operation: str, path: str) -> None:
     recognised = one(taped(target))
     assert recognised.operation is not None
     assert (recognised.operation.id, recognised.path) == (operation, path)
 
 
 @pytest.mark.parametrize("target", ["/v1/konten", "/branches", "/v1/loans/giro/p", "/v1/accounts/a/b/c"])
-def test_what_the_dialect_does_not_have_is_no_operation_of_it(target: str) -> None:
+def test_an_unknown_path_has_no_operation(target: str) -> None:
     assert one(taped(target)).operation is None
 
 
-def test_ids_are_made_by_answers_that_give_them_out() -> None:
+def test_an_answer_that_contains_a_new_id_has_created_the_resource() -> None:
     assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=201)).made == {"consent": "c-1"}
     assert one(taped("/v1/consents/c-1", {"consentId": "c-1"}, "PUT")).made == {}
     assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=400)).made == {}

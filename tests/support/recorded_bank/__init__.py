@@ -1,5 +1,5 @@
-"""A bank to be recorded: a process of its own, another dialect than the sandbox's, and secrets whose places are known.
+"""A bank to record: a separate process with a different dialect, and with secrets at known places.
 
-`planted` holds the secrets, `holdings` what the bank knows of its customers, `oddities` answers of unusual forms,
-`ledger` what moves, `server` the bank on its sockets, `journey` a client of it. Nothing here imports the sandbox.
+`planted` contains the secrets, `holdings` the data of its customers, `oddities` answers in unusual formats, `ledger`
+the changing data, `server` the sockets, and `journey` a client. Nothing here imports the sandbox.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.support.recorded_bank`: serves until it is killed. Its first line says where, as JSON."""
+"""`python -m tests.support.recorded_bank` serves until it is killed. Its first line contains its addresses as JSON."""
 
 import argparse
 import json

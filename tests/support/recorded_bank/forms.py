@@ -1,4 +1,4 @@
-"""Bodies that are no JSON, full of secrets: statements in XML, MT940 and MT942, forms, multipart."""
+"""Bodies that are not JSON, full of secrets: statements in XML, MT940 and MT942, forms, multipart."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the bank knows of its customers, in its own words; every secret in it is planted."""
+"""The bank's data about its customers, in its own vocabulary. Every secret in it is planted."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ IBANS = [
     for n, country in enumerate(COUNTRIES)
 ]
 OWN = IBANS[0]
-"""Also the resource's id in paths: a habit of some banks."""
+"""This is also the resource id in paths, as at some banks."""
 
 AMOUNTS = ("1310.25", "-48.90", "7.00", "250000.00", "0.01", "99.99", "12.5", "-1000.00")
 
@@ -59,7 +59,7 @@ def _transaction(account: int, number: int) -> dict[str, Any]:
             entry["remittanceInformationUnstructuredArray"] = [text, "Danke"]
             entry["ultimateDebtor"] = plant("name", place + "ultimateDebtor")
         case 2:
-            # Members that no standard knows.
+            # Members that are in no standard.
             address = _address(place + "x-gegenseite, creditor")
             entry["buchungstext"] = text
             entry["x-gegenseite"] = {
@@ -81,7 +81,7 @@ def _base64(text: str) -> str:
 
 
 def _paper(number: str) -> str:
-    """An IBAN as it stands on paper."""
+    """Return an IBAN in its printed format."""
     return " ".join(number[n : n + 4] for n in range(0, len(number), 4))
 
 

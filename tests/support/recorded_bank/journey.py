@@ -1,4 +1,4 @@
-"""An app's walk through the bank, with its customer's real data: the same whether a bank or a sandbox answers."""
+"""An app's flow through the bank with real data of its customer. It is the same for a bank and for a sandbox."""
 
 import base64
 import json
@@ -91,7 +91,7 @@ class Step:
 
 
 class App:
-    """`base` is what the bank's paths are below, `login` the token server's origin."""
+    """`base` is the URL above the bank's paths, `login` the origin of the token server."""
 
     def __init__(
         self, base: str, login: str, ca: str, *, proxy: str | None = None, cert: tuple[str, str] | None = None
@@ -108,7 +108,7 @@ class App:
     def ask(
         self, name: str, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: Any = None
     ) -> Step:
-        """`url` is absolute or below the bank's; a body that is no bytes is sent as JSON."""
+        """Send a request. `url` is absolute or relative to the bank; a body that is not bytes is sent as JSON."""
         content = body if isinstance(body, bytes | None) else json.dumps(body, ensure_ascii=False).encode()
         sent = {
             "X-Request-ID": str(uuid.uuid4()),
@@ -138,7 +138,7 @@ class App:
             received = b"not what its Content-Encoding says"
         finally:
             response.close()
-            # What the bank sets is sent by nobody here: every request has the cookies that it says.
+            # Cookies of the bank are not returned. Every request has the cookies given here.
             self._session.cookies.clear()
         target = urlsplit(str(response.request.url))
         step = Step(
@@ -176,7 +176,7 @@ class App:
         ]
 
     def _consent(self) -> dict[str, str]:
-        """The headers of requests under it."""
+        """Return the headers for requests that use the consent."""
         access = {
             name: [{"iban": iban} for iban in holdings.IBANS] for name in ("accounts", "balances", "transactions")
         }

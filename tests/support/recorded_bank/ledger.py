@@ -1,4 +1,4 @@
-"""What moves at the bank: consents, payments, authorisations, tokens. One lock, kept by the server."""
+"""Changing data of the bank: consents, payments, authorisations, tokens. The server holds one lock."""
 
 import json
 import uuid
@@ -49,7 +49,7 @@ class BankRequest:
 
 @dataclass
 class Ledger:
-    """`base` is what absolute links of the bank begin with, `login` where its token server is."""
+    """`base` is the start of the bank's absolute links, `login` the address of its token server."""
 
     base: str
     login: str
@@ -95,7 +95,7 @@ class Ledger:
         return self._error(404, {"category": "ERROR", "code": "RESOURCE_UNKNOWN", "text": "no such thing"})
 
     def token(self, request: BankRequest) -> Answer:
-        """The token server's."""
+        """Answer a request to the token server."""
         form = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
         if form.get("grant_type") == "password":
             status, body = (

@@ -1,4 +1,4 @@
-"""Answers of forms that are not JSON, or not where it says so: path → (status, headers, body)."""
+"""Answers that are not JSON, or whose content differs from the announced type: path → (status, headers, body)."""
 
 import gzip
 import json

@@ -1,6 +1,6 @@
-"""The secrets, and where each of them is: whatever is recorded, none of them may be found in it.
+"""The secrets and the place of each. No recording may contain any of them.
 
-They depend on nothing but kind and place, so that the bank and the test, two processes, know the same ones.
+They depend only on kind and place, so that the bank and the test have the same ones in two processes.
 """
 
 import base64
@@ -14,7 +14,7 @@ from random import Random
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """`place` says in words where it stands; a secret that stands in several has one entry for each."""
+    """`place` describes where the secret occurs. A secret in several places has several entries."""
 
     kind: str
     value: str
@@ -41,7 +41,7 @@ _QUOTED = re.compile(r".* für (?P<name>.+), Konto (?P<iban>\w+), danke")
 
 
 def plant(kind: str, place: str, value: str | None = None) -> str:
-    """A secret of this kind, or `value`, which stands elsewhere too, in this place."""
+    """Return a secret of this kind in this place, or plant `value`, which also occurs elsewhere."""
     made = value if value is not None else secret(kind, place)
     PLANTED.append(Secret(kind, made, place))
     if quoted := _QUOTED.fullmatch(made):
@@ -54,7 +54,7 @@ def secret(kind: str, place: str) -> str:
 
 
 def at(place: str) -> Callable[[str, str], str]:
-    """Plants a kind somewhere in this place."""
+    """Plant a secret of this kind somewhere in this place."""
     return lambda kind, where: plant(kind, f"{place}, {where}")
 
 
@@ -84,7 +84,7 @@ def iban(rng: Random, country: str | None = None) -> str:
 
 
 def remainder(iban_moved: str) -> int:
-    """Modulo 97, of an IBAN whose first four characters stand at its end."""
+    """Return the remainder modulo 97 of an IBAN whose first four characters are at its end."""
     return int("".join(str(int(character, 36)) for character in iban_moved)) % 97
 
 
@@ -94,7 +94,7 @@ def _surname(rng: Random) -> str:
 
 
 def _name(rng: Random) -> str:
-    # Two surnames: none of them alone is one that pseudonyms could have as well.
+    # Use two surnames, because a pseudonym could equal a single one.
     return f"{rng.choice(_FIRST)} {_surname(rng)}-{_surname(rng)}"
 
 

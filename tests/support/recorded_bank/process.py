@@ -1,4 +1,4 @@
-"""The bank and the sandbox as processes of their own."""
+"""The bank and the sandbox in separate processes."""
 
 import json
 import os
@@ -32,7 +32,10 @@ def _key() -> bytes:
 
 
 def with_ca(confdir: Path) -> Path:
-    """The folder, with a CA in it: making one takes as long as half a start. All of a test process share theirs."""
+    """Create a CA in the folder.
+
+    All tests of a process share it, because creating one takes half as long as a start.
+    """
     if not confdir.exists():
         confdir.mkdir(mode=0o700, parents=True)
         (confdir / "mitmproxy-ca.pem").touch(mode=0o600)
@@ -41,7 +44,7 @@ def with_ca(confdir: Path) -> Path:
 
 
 class Process:
-    """What it prints is read at once, and kept: a full pipe would hold it up."""
+    """A process whose output is read continuously, because a full pipe would block it."""
 
     def __init__(self, directory: Path, *command: str, program: Sequence[str] = (sys.executable, "-m")) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -58,7 +61,7 @@ class Process:
             env=environment,
             start_new_session=True,
         )
-        # list.extend shows its progress to other threads line by line.
+        # list.extend makes progress visible to other threads line by line.
         pairs = ((self.out, self._process.stdout), (self.err, self._process.stderr))
         self._readers = [Thread(target=lines.extend, args=(stream,)) for lines, stream in pairs]
         for reader in self._readers:
@@ -66,7 +69,7 @@ class Process:
 
     @property
     def output(self) -> str:
-        """All that it has printed up to now."""
+        """Return the output so far."""
         return "".join([*self.out, *self.err])
 
     def first_line(self) -> Any:
@@ -75,7 +78,7 @@ class Process:
         return json.loads(self.out[0])
 
     def peak(self) -> int:
-        """Bytes of memory that it has ever held at once."""
+        """Return the maximum memory used so far, in bytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
@@ -95,7 +98,10 @@ class Process:
 
 
 class BankProcess(Process):
-    """`certificate` is what clients of it have to show; of the same authority, whose file is `ca`, is its own."""
+    """A bank whose clients must use `certificate`.
+
+    Its own certificate comes from the same authority, in the file `ca`.
+    """
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -117,7 +123,7 @@ class BankProcess(Process):
         return f"https://127.0.0.1:{self.login_port}"
 
     def settings(self, **options: Any) -> dict[str, Any]:
-        """For `xs2a-sandbox.yaml`."""
+        """Return the settings for `xs2a-sandbox.yaml`."""
         cert, key = (str(file) for file in self.certificate)
         trust = {"client_cert": cert, "client_key": key, "ca": str(self.ca), **options}
         banks = [{"url": self.base, "hosts": ["localhost"]}, {"url": self.login, "hosts": ["127.0.0.1"]}]
@@ -125,7 +131,7 @@ class BankProcess(Process):
 
 
 class SandboxProcess(Process):
-    """Run in `directory`, with `settings` in its file there; `reached` waits until it listens."""
+    """A sandbox in `directory` with `settings` in its file. `reached` waits until it is listening."""
 
     def __init__(self, directory: Path, command: str, *flags: str, settings: Any = None, confdir: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -149,7 +155,7 @@ class SandboxProcess(Process):
         return int(self._reached()[1].rpartition(":")[2])
 
     def _reached(self) -> list[str]:
-        """The addresses of proxy, base URL and TLS door, however they are printed."""
+        """Return the addresses of the proxy, the base URL and the TLS door from its output."""
         if not self._addresses:
             wait_until(lambda: "CA file" in self.output or '"ca_file"' in self.output or self.has_ended, START)
             words = self.output.replace('"', " ").replace(",", " ").split()
@@ -164,7 +170,7 @@ class SandboxProcess(Process):
 
 @dataclass
 class Listener:
-    """Stands where a bank was, or where nobody should go, and counts who comes."""
+    """Listen in place of a bank, or where nobody should connect, and count connections."""
 
     port: int
     connections: int = 0
@@ -195,7 +201,7 @@ class Listener:
 
 @contextmanager
 def stopping(*processes: Process) -> Iterator[None]:
-    """However it ends, they end with it."""
+    """Stop the processes at the end of the block."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The bank on its sockets: two ports with TLS, client certificates required, and the ways in which it misbehaves."""
+"""The sockets of the bank: two ports with TLS and required client certificates, and its failures."""
 
 import base64
 import gzip
@@ -19,7 +19,7 @@ from tests.support.recorded_bank.planted import plant
 
 PREFIX = "/psd2"
 HUGE = 50 * 1024 * 1024
-"""Bytes of the largest answer; `huge_piece` says what stands in it."""
+"""Size of the largest answer in bytes. `huge_piece` returns its content."""
 
 _SIGNATURE = plant("signature", "answer header Signature")
 _CERTIFICATE = plant("certificate", "answer header TPP-Signature-Certificate")
@@ -29,7 +29,7 @@ ELSEWHERE = f"https://elsewhere.example/landing?iban={plant('iban', 'answer head
 
 
 def huge_piece(number: int) -> bytes:
-    """The 64 KiB of the largest answer that stand at this place."""
+    """Return the 64 KiB of the largest answer at this position."""
     return hashlib.sha256(b"%d" % number).digest() * 2048
 
 
@@ -38,11 +38,11 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go, or bring no certificate, are none of its worries."""
+        """Ignore clients that disconnect or have no certificate."""
 
 
 def serve(tls: ssl.SSLContext, ports: tuple[int, int]) -> tuple[_Server, _Server]:
-    """The interface and the token server, bound and not yet serving."""
+    """Yield the bound servers of the interface and of tokens, which do not serve yet."""
     lock = Lock()
     interface, login = _listening(tls, ports[0]), _listening(tls, ports[1])
     ledger = Ledger(f"https://localhost:{interface.server_port}{PREFIX}", f"https://127.0.0.1:{login.server_port}")
@@ -62,7 +62,7 @@ def serve(tls: ssl.SSLContext, ports: tuple[int, int]) -> tuple[_Server, _Server
 
 def _listening(tls: ssl.SSLContext, port: int) -> _Server:
     server = _Server(("127.0.0.1", port), _Handler)
-    # The handshake is the handler's thread's: a client that is slow with it holds up nobody else.
+    # The handshake runs in the handler's thread, so a slow client does not block others.
     server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     return server
 
@@ -71,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "Bank/7"
     timeout = 60
-    # Small answers in small packets would wait for each other.
+    # Otherwise small answers in small packets would wait for each other.
     disable_nagle_algorithm = True
     answer: Callable[[BankRequest], Answer]
     prefix: str
@@ -132,14 +132,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def leave(self) -> None:
-        """Closes without a word; what has been written arrives."""
+        """Close the connection after the written data has been sent."""
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
     def reset(self) -> None:
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        # The files hold the socket open, too.
+        # These files keep the socket open, too.
         self.rfile.close()
         self.connection.close()
 

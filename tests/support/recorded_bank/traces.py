@@ -1,4 +1,4 @@
-"""Whether a secret is in what was written, in whatever disguise: escaped, encoded, packed, spaced, in other letters."""
+"""Search for a secret in written files in any form: escaped, encoded, compressed, with spaces, in other case."""
 
 import base64
 import binascii
@@ -23,7 +23,7 @@ _BINARY = (".db", ".db-wal", ".db-shm")
 
 
 class Haystack:
-    """All texts that can be read out of files; `name` says which files these are."""
+    """All texts that can be extracted from files. `name` describes the files."""
 
     def __init__(self, name: str, contents: Iterable[bytes]) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Haystack:
         if secret.kind == "otp":
             return bool(re.search(rf"(?<!\d){secret.value}(?!\d)", self._plain))
         if secret.kind == "name":
-            # The surname alone gives the person away as well.
+            # The surname alone also identifies the person.
             return any(self._has(part) for part in (secret.value, secret.value.split()[-1]))
         return self._has(secret.value)
 
@@ -49,7 +49,7 @@ def files_below(directory: Path) -> list[Path]:
 
 
 def below(name: str, directory: Path) -> Haystack:
-    """Of files and their names."""
+    """Yield the contents and the names of files."""
     files = files_below(directory)
     names = "\n".join(str(file.relative_to(directory)) for file in files).encode()
     return Haystack(name, [names, *(part for file in files for part in _read(file))])
@@ -58,7 +58,7 @@ def below(name: str, directory: Path) -> Haystack:
 def _read(file: Path) -> Iterator[bytes]:
     content = file.read_bytes()
     yield content
-    # As programs read it: long strings are folded in YAML.
+    # Parse it like programs do, because long strings are folded in YAML.
     if file.suffix == ".yaml":
         yield "\n".join(_strings(yaml.load(content, yaml.CSafeLoader))).encode(errors="replace")
     elif file.suffix in (".har", ".json", ".jsonl"):
@@ -107,7 +107,7 @@ def _unescaped(texts: re.Match[str]) -> str:
 
 
 def _unpacked(run: str) -> bytes | None:
-    """None for what is no base64, or cannot hold any text."""
+    """Return None if it is not base64, or cannot contain any text."""
     text = run.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         inner = base64.b64decode(text + "=" * (-len(text) % 4))
@@ -125,7 +125,7 @@ def _mostly_text(content: bytes) -> bool:
 
 
 def packed(text: str) -> list[bytes]:
-    """The disguises that a haystack has to see through."""
+    """The encodings that a haystack must recognise."""
     raw = text.encode()
     return [
         raw,

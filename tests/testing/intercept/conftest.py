@@ -1,4 +1,4 @@
-"""A bank that would be reached, and the sandbox that answers in its place."""
+"""A bank that is reachable, and the sandbox that answers instead."""
 
 import socket
 import threading
@@ -14,7 +14,7 @@ from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 @pytest.fixture
 def bank(monkeypatch: pytest.MonkeyPatch) -> Iterator[CountingBank]:
-    """Every host of a test's network is this bank, so that whatever gets out reaches it."""
+    """Resolve every host to this bank, so that it gets all requests that leave the test."""
     resolve = socket.getaddrinfo
 
     def resolved(host: Any, *more: Any, **options: Any) -> Any:

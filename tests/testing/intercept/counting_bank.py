@@ -1,4 +1,4 @@
-"""A bank on real sockets that counts what gets out of a process whose clients are answered in it."""
+"""A bank on real sockets that counts the connections from a process whose clients are intercepted."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -13,7 +13,7 @@ FROM_BANK, FROM_SANDBOX = {"from": "the bank"}, {"from": "the sandbox"}
 
 
 class CountingBank:
-    """Counts connections, and answers what comes as HTTP."""
+    """Counts connections, and answers HTTP requests."""
 
     def __init__(self) -> None:
         self.connections = 0
@@ -35,7 +35,7 @@ class CountingBank:
                 self.wfile.write(b'{"from": "the bank"}')
 
             def log_message(self, *_: object) -> None:
-                """Says nothing."""
+                """Log nothing."""
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]

@@ -1,4 +1,4 @@
-"""aiohttp, with connectors that are there before anything is answered."""
+"""aiohttp, with connectors created before the interception."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ async def read(session: aiohttp.ClientSession, url: str) -> object:
         return await response.json()
 
 
-def test_a_connector_that_is_kept_asks_who_answers_now(bank: CountingBank, xs2a: Sandbox) -> None:
+def test_an_existing_connector_is_answered_by_the_current_interception(bank: CountingBank, xs2a: Sandbox) -> None:
     url = f"http://{HOST}:{bank.port}/mine"
 
     async def ask() -> None:
@@ -33,7 +33,9 @@ def test_a_connector_that_is_kept_asks_who_answers_now(bank: CountingBank, xs2a:
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_every_loop_is_answered_at_every_port(run: Callable[..., None], bank: CountingBank, xs2a: Sandbox) -> None:
+def test_clients_in_every_loop_are_answered_on_every_port(
+    run: Callable[..., None], bank: CountingBank, xs2a: Sandbox
+) -> None:
     async def ask() -> None:
         async with aiohttp.ClientSession() as session:
             for place in (f"http://{HOST}:{bank.port}", f"https://{HOST}", f"https://{HOST}:9443"):

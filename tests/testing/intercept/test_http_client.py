@@ -1,4 +1,4 @@
-"""http.client and urllib3: connections of classes of their own, and those from before."""
+"""http.client and urllib3: custom connection classes, and existing connections."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 
 class Further(urllib3.connection.HTTPConnection):
-    """Connects as usual, and goes on after that."""
+    """Connects with the inherited method, and then continues."""
 
     def connect(self) -> None:
         super().connect()
@@ -20,14 +20,14 @@ class Further(urllib3.connection.HTTPConnection):
 
 
 class Whole(urllib3.connection.HTTPSConnection):
-    """Connects by itself."""
+    """Connects without the inherited method."""
 
     def connect(self) -> None:
         self.sock = socket.create_connection((self.host, self.port))
 
 
 class Plain(http.client.HTTPConnection):
-    """Connects by itself, without urllib3."""
+    """Connects without the inherited method, and without urllib3."""
 
     def connect(self) -> None:
         self.sock = socket.create_connection((self.host, self.port))
@@ -39,7 +39,7 @@ def read(connection: http.client.HTTPConnection) -> object:
 
 
 @pytest.mark.parametrize("connections", [Further, Whole])
-def test_connections_of_a_class_of_ones_own_are_answered(
+def test_custom_connection_classes_are_answered(
     connections: type[urllib3.connection.HTTPConnection], bank: CountingBank, xs2a: Sandbox
 ) -> None:
     pools = urllib3.HTTPSConnectionPool if connections is Whole else urllib3.HTTPConnectionPool
@@ -51,7 +51,7 @@ def test_connections_of_a_class_of_ones_own_are_answered(
     assert bank.connections == 0
 
 
-def test_without_urllib3_too(bank: CountingBank, xs2a: Sandbox) -> None:
+def test_a_custom_connection_class_without_urllib3_is_answered(bank: CountingBank, xs2a: Sandbox) -> None:
     connection = Plain(HOST, bank.port)
     assert read(connection) == FROM_BANK
     with xs2a.intercept():
@@ -60,12 +60,12 @@ def test_without_urllib3_too(bank: CountingBank, xs2a: Sandbox) -> None:
         assert bank.connections == 1
         assert read(Plain("127.0.0.1", bank.port)) == FROM_BANK
     with pytest.raises(http.client.RemoteDisconnected):
-        read(connection)  # as it is when any bank has hung up
+        read(connection)  # as with any bank that has closed the connection
     assert read(connection) == FROM_BANK
     assert bank.connections == 3
 
 
-def test_a_pool_of_urllib3_that_is_kept_asks_who_answers_now(bank: CountingBank, xs2a: Sandbox) -> None:
+def test_an_existing_pool_of_urllib3_is_answered_by_the_current_interception(bank: CountingBank, xs2a: Sandbox) -> None:
     url = f"http://{HOST}:{bank.port}/mine"
     with urllib3.PoolManager() as pool:
         assert pool.request("GET", url).json() == FROM_BANK

@@ -1,4 +1,4 @@
-"""httpcore, used directly: nothing of it gets out."""
+"""httpcore, used directly: all of its requests are intercepted."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ def answered(response: httpcore.Response) -> object:
     return httpx.Response(200, content=response.content).json()
 
 
-def test_a_pool_is_answered_also_where_it_has_connections_from_before(bank: CountingBank, xs2a: Sandbox) -> None:
+def test_a_pool_is_answered_even_if_it_has_open_connections(bank: CountingBank, xs2a: Sandbox) -> None:
     url = f"http://{HOST}:{bank.port}/mine"
     with httpcore.ConnectionPool() as pool:
         assert answered(pool.request("GET", url)) == FROM_BANK
@@ -37,7 +37,7 @@ def test_an_asynchronous_pool_is_answered(bank: CountingBank, xs2a: Sandbox) -> 
     assert (bank.connections, xs2a.journal.last.method, xs2a.journal.last.body) == (0, "POST", b"a=1")
 
 
-def test_what_goes_over_a_proxy_is_answered(bank: CountingBank, xs2a: Sandbox) -> None:
+def test_requests_through_a_proxy_are_answered(bank: CountingBank, xs2a: Sandbox) -> None:
     with xs2a.intercept(), httpcore.HTTPProxy(f"http://127.0.0.1:{bank.port}") as proxy:
         assert answered(proxy.request("GET", f"https://{HOST}/mine")) == FROM_SANDBOX
     assert bank.connections == 0
@@ -58,7 +58,7 @@ def test_faults_are_errors_of_httpcore(fault: str, error: type[Exception], xs2a:
         httpcore.request("GET", f"https://{HOST}/broken")
 
 
-def test_a_unix_socket_is_left_alone(xs2a: Sandbox, tmp_path: Path) -> None:
+def test_unix_sockets_are_not_intercepted(xs2a: Sandbox, tmp_path: Path) -> None:
     pool = httpcore.ConnectionPool(uds=str(tmp_path / "none"))
     with xs2a.intercept(), pytest.raises(httpcore.ConnectError):
         pool.request("GET", f"http://{HOST}/mine")

@@ -1,4 +1,4 @@
-"""The clients of a process, answered by a bank within it: a bank on real sockets counts what would get out."""
+"""Clients of a process, answered by a bank in the process. A bank on real sockets counts requests that leave it."""
 
 import asyncio
 import http.client
@@ -50,7 +50,9 @@ CLIENTS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_every_client_is_answered_and_nothing_gets_out(client: str, bank: CountingBank, xs2a: Sandbox) -> None:
+def test_every_client_is_answered_and_nothing_leaves_the_process(
+    client: str, bank: CountingBank, xs2a: Sandbox
+) -> None:
     ask = CLIENTS[client]
     url = f"http://{HOST}:{bank.port}/mine"
     assert ask(url) == FROM_BANK
@@ -73,7 +75,7 @@ def test_every_client_is_answered_and_nothing_gets_out(client: str, bank: Counti
     assert bank.connections == outside + 1
 
 
-def test_what_a_proxy_would_take_out_is_answered(bank: CountingBank, xs2a: Sandbox) -> None:
+def test_requests_through_a_proxy_are_answered(bank: CountingBank, xs2a: Sandbox) -> None:
     proxy = f"http://127.0.0.1:{bank.port}"
     proxies = {"http": proxy, "https": proxy}
     with xs2a.intercept():
@@ -84,7 +86,7 @@ def test_what_a_proxy_would_take_out_is_answered(bank: CountingBank, xs2a: Sandb
     assert bank.connections == 0
 
 
-def test_a_session_that_is_kept_asks_who_answers_now(bank: CountingBank, xs2a: Sandbox) -> None:
+def test_an_existing_session_is_answered_by_the_current_interception(bank: CountingBank, xs2a: Sandbox) -> None:
     url = f"http://{HOST}:{bank.port}/mine"
     with requests.Session() as session, httpx.Client() as client:
         for ask in (session.get, client.get):
@@ -96,7 +98,7 @@ def test_a_session_that_is_kept_asks_who_answers_now(bank: CountingBank, xs2a: S
             assert ask(url).json() == FROM_BANK
 
 
-def test_the_innermost_answers(xs2a: Sandbox) -> None:
+def test_the_innermost_interception_answers(xs2a: Sandbox) -> None:
     other = a_sandbox()
     with xs2a.intercept():
         with other.intercept():
@@ -105,7 +107,7 @@ def test_the_innermost_answers(xs2a: Sandbox) -> None:
     assert (len(other.journal), len(xs2a.journal)) == (1, 1)
 
 
-def test_other_clients_are_refused_at_ports_of_the_web_alone(xs2a: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_clients_are_refused_only_on_web_ports(xs2a: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[tuple[str, int]] = []
 
     def record(_: socket.socket, address: tuple[str, int]) -> int:
@@ -117,7 +119,9 @@ def test_other_clients_are_refused_at_ports_of_the_web_alone(xs2a: Sandbox, monk
     with xs2a.intercept() as interception, socket.socket() as connection:
         for port in (80, 443):
             for connect in (connection.connect, connection.connect_ex):
-                with pytest.raises(ConnectionRefusedError, match=r"192\.0\.2\.1:\d+ is a port of the web"):
+                with pytest.raises(
+                    ConnectionRefusedError, match=r"blocked the connection to 192\.0\.2\.1:\d+, because"
+                ):
                     connect(("192.0.2.1", port))
         assert reached == []
         connection.connect(("192.0.2.1", 5432))
@@ -141,7 +145,7 @@ def test_faults_break_the_connection(fault: str, error: tuple[type[Exception], .
                 ask(f"https://{HOST}/broken")
 
 
-def test_what_is_sent_arrives_whole(xs2a: Sandbox) -> None:
+def test_a_request_arrives_completely(xs2a: Sandbox) -> None:
     body = {"text": "x" * 20_000}
     with xs2a.intercept():
         requests.post(f"https://{HOST}/mine", json=body, timeout=60)
@@ -149,7 +153,7 @@ def test_what_is_sent_arrives_whole(xs2a: Sandbox) -> None:
     assert [call.json for call in xs2a.journal.calls] == [body, body]
 
 
-def test_all_is_as_it_was_when_it_ends(xs2a: Sandbox) -> None:
+def test_everything_is_restored_afterwards(xs2a: Sandbox) -> None:
     places = (
         (socket.socket, "connect"),
         (http.client.HTTPConnection, "connect"),
@@ -172,7 +176,7 @@ async def _late(url: str) -> None:
             assert await response.json() == FROM_SANDBOX
 
 
-def test_delays_of_aiohttp_in_virtual_time() -> None:
+def test_delays_of_aiohttp_take_virtual_time() -> None:
     sandbox = Sandbox(blueprint(), LOOP, virtual_time=True)
     sandbox.add_rule({**RULE, "respond": {**RULE["respond"], "delay": "300s"}})
     with sandbox.intercept():
@@ -182,18 +186,18 @@ def test_delays_of_aiohttp_in_virtual_time() -> None:
 async def _limited(sandbox: Sandbox) -> None:
     url = f"https://{HOST}/mine"
     async with aiohttp.ClientSession() as session, httpx.AsyncClient(timeout=None) as client:
-        # The loop's time is the real one: the answer is there at once, and the limit is never reached.
+        # The loop uses real time, in which the answer arrives at once, so the limit is never reached.
         before = sandbox.clock.now
         assert (await asyncio.wait_for(client.get(url), 60)).json() == FROM_SANDBOX
         async with asyncio.timeout(60), session.get(url, timeout=aiohttp.ClientTimeout()) as response:
             assert await response.json() == FROM_SANDBOX
         assert (sandbox.clock.now - before).total_seconds() >= 600
-        # A limit of the client's own is one of the bank's time.
+        # A time limit of the client uses the bank's time.
         with pytest.raises(httpx.ReadTimeout):
             await asyncio.wait_for(client.get(url, timeout=60), 3600)
 
 
-def test_limits_of_the_loop_in_virtual_time() -> None:
+def test_limits_of_the_loop_use_real_time() -> None:
     sandbox = Sandbox(blueprint(), LOOP, virtual_time=True)
     sandbox.add_rule({**RULE, "respond": {**RULE["respond"], "delay": "300s"}})
     with sandbox.intercept():

@@ -1,4 +1,4 @@
-"""Connections to a bank in this process, as a client without any library sees them."""
+"""Connections to a bank in this process, as a client without a library uses them."""
 
 import socket
 
@@ -12,7 +12,7 @@ from xs2a_sandbox.http.origin import Origin
 
 
 class Told:
-    """A bank that says what it was asked, and a client that is told when it has waited too long."""
+    """A bank that stores its requests, with a client that is notified when it has waited too long."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self.requests: list[Request] = []
@@ -48,7 +48,7 @@ def ask(near: socket.socket, head: bytes) -> bytes:
         (b"GET http://other.test:81/a HTTP/1.1\r\nHost: other.test:81", ("http", "other.test", "/a")),
     ],
 )
-def test_a_request_is_for_whom_it_names_else_for_whom_was_connected_to(
+def test_the_host_header_decides_who_a_request_is_for_or_else_the_connection(
     head: bytes, place: tuple[str, str, str]
 ) -> None:
     told = Told()
@@ -59,7 +59,7 @@ def test_a_request_is_for_whom_it_names_else_for_whom_was_connected_to(
     assert (request.scheme, request.host, request.target) == place
 
 
-def test_a_client_that_has_waited_too_long_is_told_and_hung_up_on() -> None:
+def test_a_client_that_has_waited_too_long_is_notified_and_disconnected() -> None:
     told = Told(seconds=1)
     with told.open(Origin("https", "bank.test", 443)) as near:
         assert ask(near, b"GET /late HTTP/1.1\r\nHost: bank.test") == b""

@@ -1,4 +1,4 @@
-"""What other clients connect to: ports of the web are closed, also for loops that use no socket of Python's."""
+"""Connections of other clients: web ports are closed, even for event loops that do not use Python's sockets."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ def refuse(host: str, port: int) -> None:
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_no_loop_reaches_a_port_of_the_web(run: Callable[..., None]) -> None:
+def test_no_event_loop_can_connect_to_a_web_port(run: Callable[..., None]) -> None:
     async def connect() -> None:
         await asyncio.open_connection("192.0.2.1", 443)
 
@@ -25,7 +25,7 @@ def test_no_loop_reaches_a_port_of_the_web(run: Callable[..., None]) -> None:
         run(connect())
 
 
-def test_uvloop_is_refused_by_name_and_told(xs2a: Sandbox) -> None:
+def test_a_refused_connection_of_uvloop_is_reported_by_host_name(xs2a: Sandbox) -> None:
     async def connect() -> None:
         await asyncio.open_connection(HOST, 443)
 
@@ -45,7 +45,7 @@ def test_other_ports_and_this_machine_stay_open(run: Callable[..., None], bank: 
     assert interception.refused == []
 
 
-def test_a_way_that_is_closed_lets_nothing_out_but_what_is_told_otherwise(bank: CountingBank) -> None:
+def test_a_closed_way_out_lets_only_exceptions_out(bank: CountingBank) -> None:
     address = ("127.0.0.1", bank.port)
     with way_out.hook(refuse), way_out.closed():
         with pytest.raises(way_out.Closed):

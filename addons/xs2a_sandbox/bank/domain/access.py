@@ -1,7 +1,8 @@
-"""Access by a consent: what it permits on which accounts, and the references by which apps name accounts.
+"""Access by a consent: its permissions on accounts, and the references with which apps name accounts.
 
 Each of a consent's `grants` has `permissions` and the ids of the `accounts` and cards that they apply to; null means
-all that the consent covers. `at` is the place of a list of references in `sent`, the access that the app sent.
+all accounts and cards of the consent. `at` is the place of a list of references in `sent`, the access that the app
+sent.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,12 +27,12 @@ def strip_reference(reference: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refers(reference: Mapping[str, Any], account: Mapping[str, Any]) -> bool:
-    """Return whether the reference means the account; the number of a card means only a card account."""
+    """Return whether the reference refers to the account. A card number refers only to a card account."""
     return any(reference.get(name) and reference[name] == account.get(KEPT_AS.get(name, name)) for name in IDENTIFIERS)
 
 
 def may(consent: Mapping[str, Any], permission: str, account: Mapping[str, Any]) -> bool:
-    """Return whether the consent permits this on an account or card that it covers; the account must have its `id`.
+    """Return whether the consent gives the permission on an account or card that it covers. `account` needs its `id`.
 
     A consent without grants permits everything.
     """
@@ -43,7 +44,7 @@ def may(consent: Mapping[str, Any], permission: str, account: Mapping[str, Any])
 
 
 def gives(consent: Mapping[str, Any], permission: str) -> bool:
-    """Return whether the consent permits this on any account."""
+    """Return whether the consent gives the permission on any account."""
     grants = consent.get("grants")
     if grants is None:
         return permission != OWNER
@@ -53,7 +54,7 @@ def gives(consent: Mapping[str, Any], permission: str) -> bool:
 def of_signers(
     consent: Mapping[str, Any], accounts: Mapping[str, Mapping[str, Any]], signers: Collection[str | None]
 ) -> list[str]:
-    """Return the accounts of the signers of a consent that names none; a joint account only if all its holders sign."""
+    """Return the signers' accounts for a consent that names none. A joint account counts only if all holders sign."""
     types = consent.get("account_types") or ()
     return [
         id
@@ -64,7 +65,7 @@ def of_signers(
 
 
 def lets_choose(consent: Mapping[str, Any]) -> bool:
-    """Return whether the customer has to choose the accounts: the consent names none, and is not for all of them."""
+    """Return whether the customer has to choose accounts, because the consent is neither for named nor for all ones."""
     return bool(consent.get("customer_chooses")) and not consent["accounts"]
 
 

@@ -17,7 +17,7 @@ from xs2a_sandbox.state import Document
 _CENT = Decimal("0.01")
 _AVAILABLE = "FWAV"
 _COVERING = (_AVAILABLE, "ITAV", "XPCD", "ITBD", "CLBD", "OPBD")
-"""The types of balances from which the available money can be read, the best first."""
+"""The types of balances that show the available money, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Movement:
 
 
 def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
-    """Return all bookings that authorised payments made on the account, and the next one of each; newest first."""
+    """Return the past bookings of authorised payments on the account, and each payment's next one; newest first."""
     if call.static or not (moving := call.state.own(MOVING)):
         return []
     today = call.clock.today()
@@ -78,13 +78,13 @@ def standing_orders(call: Call, account: str) -> list[Document]:
 
 
 def _instant(payment: Mapping[str, Any], day: date) -> datetime:
-    """Return when it is booked: at the last signature if that was on this day, otherwise at the start of the day."""
+    """Return the time of a booking: the last signature if that was on this day, otherwise the start of the day."""
     authorised = datetime.fromisoformat(payment.get("authorised_at", "1970-01-01T00:00:00+00:00"))
     return max(beginning(day), authorised)
 
 
 def keep_booked(call: Call) -> None:
-    """Record how far payments have been booked before the clock is set back, so that bookings stay."""
+    """Record how far payments have been booked, so that bookings remain when the clock is set to an earlier time."""
     today = call.clock.today().isoformat()
     for id in call.state.own(MOVING):
         if payment := call.state.get("payments", id):
@@ -133,7 +133,7 @@ def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:
 
 
 def find_covering_amount(balances: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the amount of the balance that says how much can be paid."""
+    """Return the amount of the balance that shows the available money."""
     held = {balance["type"]: balance["amount"] for balance in balances}
     return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
 
@@ -149,7 +149,7 @@ def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | No
 
 
 def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
-    """Yield the days on which it has executed and, unless it was cancelled, the next one."""
+    """Yield the days on which the payment has executed and, unless it was cancelled, the next one."""
     cancelled = payment.get("cancelled_on")
     for day in days(payment):
         if cancelled and day.isoformat() >= cancelled:

@@ -1,13 +1,12 @@
 """Reads documents of the state for features that only show them and need not know their members."""
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
+from xs2a_sandbox.bank.domain.amounts import write_amount
 from xs2a_sandbox.bank.domain.lifecycle import CONSENT
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 
-_USUAL_FREQUENCY = 4
 _WITH_STATES = {AUTHORISATIONS, *(family.collection for family in FAMILIES.values())}
 """The collections whose documents have a state. The status of an account means something else."""
 _AUTHORISED = frozenset(transition.to for transition in CONSENT.transitions if transition.event == "authorised by all")
@@ -16,12 +15,12 @@ type Members = Mapping[str, Any]
 
 
 def state_of(collection: str, document: Members) -> str:
-    """Return the state, or the role in the test data, or an empty text."""
+    """Return the state, or the role in the test data, or an empty string."""
     return str(changed_state_of(collection, document) or document.get("role") or "")
 
 
 def changed_state_of(collection: str, document: Members) -> str | None:
-    """Return the state if the document has got one by events, or None if it is as in the test data."""
+    """Return the state if events have changed it, or None if it is the same as in the test data."""
     state: str | None = document.get("status") if collection in _WITH_STATES else None
     return state
 
@@ -31,15 +30,19 @@ def is_authorised(consent: Members) -> bool:
     return state_of("consents", consent) in _AUTHORISED
 
 
-def frequency_of(consent: Members) -> int:
-    """Return how often the consent may be used per day without the customer."""
-    return int(consent.get("frequency") or _USUAL_FREQUENCY)
+def frequency_of(consent: Members) -> int | None:
+    """Return how many times a day the consent may be used without the customer. None means no limit."""
+    return consent.get("frequency")
 
 
 def intent_of(payment: Members) -> str:
     """Return the customer's reference. Two payments with the same reference are considered the same intent."""
-    parts = payment.get("parts") or ()
-    return " ".join(filter(None, (part.get("end_to_end_id") for part in parts)))
+    return " ".join(end_to_end_ids(payment))
+
+
+def end_to_end_ids(payment: Members) -> Iterator[str]:
+    """Yield the end-to-end id of each part of a payment or mandate that has one."""
+    yield from filter(None, (part.get("end_to_end_id") for part in payment.get("parts") or ()))
 
 
 def entry_ids(account: Members) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -50,7 +53,7 @@ def entry_ids(account: Members) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 def name_of(collection: str, document: Members) -> str:
-    """Return what people call a document, such as `5,000.00 EUR to Nahversorger`; empty if it has no such name."""
+    """Return a readable name for a document, such as `5,000.00 EUR to Nahversorger`, or an empty string."""
     if collection in ("payments", "mandates"):
         creditors = [(part.get("creditor") or {}).get("name") for part in document.get("parts") or ()]
         money = _format_money(document.get("amount"))
@@ -71,13 +74,13 @@ def _format_money(amount: Any) -> str | None:
     if not isinstance(amount, dict):
         return None
     try:
-        return f"{Decimal(amount['amount']):,f} {amount['currency']}"
+        return f"{write_amount(amount['amount'], amount['currency'])} {amount['currency']}"
     except (ArithmeticError, LookupError, TypeError, ValueError):
         return None
 
 
 def describe(collection: str, document: Members) -> Iterator[str]:
-    """Yield what people recognise the document by: accounts, names, products, amounts."""
+    """Yield the texts by which people recognise a document: accounts, names, products, end-to-end ids, amounts."""
     if collection == "consents":
         yield from (str(account) for account in document.get("accounts", ()))
         if until := document.get("valid_until"):
@@ -88,5 +91,7 @@ def describe(collection: str, document: Members) -> Iterator[str]:
         yield from (str(document[name]) for name in ("name", "product") if document.get(name))
         creditors = (part.get("creditor") or {} for part in (document.get("parts") or ())[:1])
         yield from (str(creditor["name"]) for creditor in creditors if creditor.get("name"))
+        if ids := list(end_to_end_ids(document)):
+            yield f"end-to-end id {ids[0]}" if len(ids) == 1 else f"end-to-end ids {ids[0]} and {len(ids) - 1} more"
     amounts = [document.get("amount"), *(b.get("amount") for b in document.get("balances", ())[:1])]
-    yield from (f"{amount['amount']} {amount['currency']}" for amount in amounts if isinstance(amount, dict))
+    yield from filter(None, map(_format_money, amounts))

@@ -3,7 +3,9 @@
 The states of payments and baskets are those of ISO 20022. A dialect defines its words for them in the section `states`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 NONE = "none"
 REMOVED = "removed"
@@ -22,7 +24,7 @@ class Transition:
 class Deviation:
     """A difference from the Berlin Group's diagrams.
 
-    `less` are arrows, as pairs of states, that only they have; `more` are those that only we have.
+    `less` are arrows (pairs of states) that only the diagrams have; `more` are arrows that only the sandbox has.
 
     Both are empty if only the events along an arrow differ.
     """
@@ -32,15 +34,19 @@ class Deviation:
     more: frozenset[tuple[str, str]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Machine:
-    """The states of one kind of thing. In a `final` state nothing can happen any more, except for removal."""
+    """The states of one kind of thing, with the meaning of each in words.
+
+    In a `final` state nothing can happen any more, except for removal.
+    """
 
     name: str
     final: frozenset[str]
     transitions: tuple[Transition, ...]
     title: str
     deviations: tuple[Deviation, ...]
+    meanings: Mapping[str, str] = field(hash=False)
 
     @property
     def arrows(self) -> frozenset[tuple[str, str]]:
@@ -52,13 +58,40 @@ class Machine:
         names = (name for t in self.transitions for name in (*t.states, t.to))
         return tuple(dict.fromkeys(name for name in names if name not in (NONE, REMOVED)))
 
+    @property
+    def without_way(self) -> frozenset[str]:
+        """The states that no event leads to. Only documents of the test data have them."""
+        return frozenset(self.states) - {to for _, to in self.arrows}
+
     def after(self, state: str, event: str) -> str | None:
-        """Return the state that the event leads to, or None if it cannot happen."""
-        return next((t.to for t in self.transitions if t.event == event and state in t.states), None)
+        """Return the state that the event leads to, or None if the event cannot happen in this state."""
+        return self._table.get((state, event))
+
+    @cached_property
+    def _table(self) -> dict[tuple[str, str], str]:
+        """The first transition counts if several have the same event in the same state."""
+        return {(state, t.event): t.to for t in reversed(self.transitions) for state in t.states}
+
+    def way(self, before: str, to: str) -> tuple[str, ...]:
+        """Return the states on the shortest path from `before` to `to`, inclusive; empty if there is no path."""
+        ways: list[tuple[str, ...]] = [(before,)]
+        for way in ways:
+            for start, end in sorted(self.arrows):
+                if start == way[-1] and end not in way:
+                    if end == to:
+                        return (*way, end)
+                    if end != REMOVED:
+                        ways.append((*way, end))
+        return ()
 
 
 def _machine(
-    name: str, title: str, final: str, *rows: tuple[str, str, str], deviations: tuple[Deviation, ...] = ()
+    name: str,
+    title: str,
+    final: str,
+    *rows: tuple[str, str, str],
+    meanings: Mapping[str, str],
+    deviations: tuple[Deviation, ...] = (),
 ) -> Machine:
     return Machine(
         name,
@@ -66,6 +99,7 @@ def _machine(
         tuple(Transition(tuple(states.split()), event, to) for states, event, to in rows),
         title,
         deviations,
+        meanings,
     )
 
 
@@ -100,6 +134,17 @@ SCA = _machine(
     (_OPEN, "succeed, to be confirmed", "unconfirmed"),
     ("unconfirmed", "confirm", "done"),
     (_OPEN + " unconfirmed", "fail", "failed"),
+    meanings={
+        "begun": "started, the customer is not known yet",
+        "identified": "the customer is known",
+        "authenticated": "password accepted, a method is to be chosen",
+        "challenged": "waiting for the one-time password or the app",
+        "deciding": "the customer has the bank's page open",
+        "unconfirmed": "approved, waiting for the confirmation code",
+        "done": "approved",
+        "failed": "declined, failed or timed out",
+        "exempted": "approved without a second factor",
+    },
     deviations=(
         _deviation(
             "If the request that starts an authorisation has the password, it takes two arrows at once: the start, "
@@ -138,6 +183,15 @@ CONSENT = _machine(
     ("authorised", "withdrawn by the customer", "withdrawn"),
     ("awaiting partly authorised", "delete, kept", "revoked"),
     ("awaiting partly authorised rejected expired", "delete", REMOVED),
+    meanings={
+        "awaiting": "waiting for the customer",
+        "partly": "authorised by some of its signatories",
+        "authorised": "can be used",
+        "rejected": "refused by a customer",
+        "expired": "no longer valid",
+        "revoked": "deleted by the app",
+        "withdrawn": "withdrawn by the customer",
+    },
     deviations=(
         _deviation("A consent that nobody has authorised expires, too.", more="awaiting|partly>expired"),
         _deviation(
@@ -165,6 +219,17 @@ PAYMENT = _machine(
     ("ACSP", "credited", "ACCC"),
     ("RCVD PATC", "cancel", "CANC"),
     ("ACTC PDNG", "cancellation authorised", "CANC"),
+    meanings={
+        "RCVD": "received, waiting for the customer",
+        "PATC": "authorised by some of its signatories",
+        "ACTC": "accepted, waiting for its day",
+        "ACSP": "accepted, settlement in process",
+        "ACSC": "settled at the payer's bank",
+        "ACCC": "settled, credited to the payee",
+        "PDNG": "pending",
+        "RJCT": "rejected",
+        "CANC": "cancelled",
+    },
     deviations=(
         _deviation(
             "The bank checks the funds only once, when the payment is initiated, so there is no `ACFC`.",
@@ -198,6 +263,13 @@ BASKET = _machine(
     ("RCVD PATC", "authorised by all", "ACTC"),
     ("RCVD PATC", "refused", "RJCT"),
     ("RCVD", "delete", "CANC"),
+    meanings={
+        "RCVD": "received, waiting for the customer",
+        "PATC": "authorised by some of its signatories",
+        "ACTC": "authorised",
+        "RJCT": "rejected",
+        "CANC": "deleted",
+    },
     deviations=(
         _deviation("The second of two signatories can also refuse.", more="PATC>RJCT"),
         _deviation("A basket ends in `ACTC`; its members change on their own afterwards."),
@@ -209,11 +281,22 @@ MANDATE = _machine(
     "Mandates",
     "rejected expired used",
     (NONE, "create", "awaiting"),
+    (NONE, "create, payments later", "incomplete"),
+    ("incomplete", "complete", "awaiting"),
     ("awaiting", "authorised by some", "partly"),
     ("awaiting partly", "authorised by all", "authorised"),
     ("awaiting partly", "refused", "rejected"),
     ("authorised", "executed", "used"),
-    ("awaiting partly authorised", OVER, "expired"),
+    ("incomplete awaiting partly authorised", OVER, "expired"),
+    meanings={
+        "incomplete": "waiting for its payments",
+        "awaiting": "waiting for the customer",
+        "partly": "authorised by some of its signatories",
+        "authorised": "can be executed",
+        "rejected": "refused by a customer",
+        "expired": "no longer valid",
+        "used": "executed",
+    },
 )
 """A payment that is authorised first, and executed when the app requests it."""
 
@@ -224,6 +307,7 @@ LOGIN = _machine(
     (NONE, "begin", "awaiting"),
     ("awaiting", "authorised by all", "authorised"),
     ("awaiting", "refused", "rejected"),
+    meanings={"awaiting": "waiting for the customer", "authorised": "approved", "rejected": "refused"},
 )
 """A login by OAuth without anything to authorise. Its states are in no response."""
 

@@ -40,7 +40,7 @@ def key_of(call: Call, token: str | None = None) -> str:
         raise Unproven(str(mistake)) from None
     id = hash_key(f"{proof.key} {proof.id}".encode())
     if call.state.get(_PROOFS, id):
-        raise Unproven("the jti of the DPoP proof was used before; each request needs a proof of its own")
+        raise Unproven("the jti of the DPoP proof was used before; each request needs its own proof")
     call.state.put(_PROOFS, id, {"used": call.clock.now().isoformat()})
     return proof.key
 

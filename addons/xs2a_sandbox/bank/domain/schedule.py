@@ -23,21 +23,21 @@ _DAY = re.compile(r"0?[1-9]|[12][0-9]|3[01]")
 
 
 def first_day(payment: Mapping[str, Any]) -> date | None:
-    """Return the first day on which it executes, or None if it never does or the test data do not say when."""
+    """Return the first day on which the payment executes, or None if it never does or its day is unknown."""
     return next(days(payment), None)
 
 
 def due(payment: Mapping[str, Any]) -> datetime | None:
-    """Return the instant when it starts to execute, or None if it does not wait for a day.
+    """Return the instant when the payment starts to execute, or None if it does not wait for a day.
 
-    It starts at the beginning of its first day, in the bank's time zone.
+    This is the beginning of its first day, in the bank's time zone.
     """
     first = first_day(payment) if payment["status"] == "ACTC" else None
     return beginning(first) if first else None
 
 
 def days(payment: Mapping[str, Any]) -> Iterator[date]:
-    """Return all days of execution in order; none is before the day of authorisation."""
+    """Return all days of execution in order, starting with the day of authorisation at the earliest."""
     if payment.get("business_days") == T2:
         return (day for day, _ in groupby(map(_next_business_day, _calendar_days(payment))))
     return _calendar_days(payment)
@@ -74,7 +74,7 @@ def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:
 def _periods(schedule: Mapping[str, Any], authorised: date | None) -> Iterator[date]:
     """Yield the days of the schedule.
 
-    If the first one was missed, it is moved to the day of authorisation; others are not.
+    If the first day is before the authorisation, it moves to the day of authorisation. Other days do not move.
     """
     if not schedule.get("start"):
         return

@@ -12,7 +12,7 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-from xs2a_sandbox.state.faults import next_sca_ending
+from xs2a_sandbox.state.faults import demand
 
 AUTHORISATIONS = "authorisations"
 MOVING = "_moving"
@@ -21,7 +21,7 @@ MOVING = "_moving"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A kind of thing that can be authorised. `listed` is the member of its document with its authorisations."""
+    """A kind of thing that can be authorised. `listed` is the member of its document that lists the authorisations."""
 
     name: str
     collection: str
@@ -57,6 +57,11 @@ def status_of(document: Mapping[str, Any]) -> str:
     return str(document.get("status") or document["role"])
 
 
+def in_state(call: Call, document: Document, status: str) -> Document:
+    """Return the document in another state, with the time of this change."""
+    return {**document, "status": status, "changed_at": call.now()}
+
+
 def status_invalid(thing: str, id: str, document: Mapping[str, Any], **values: Any) -> BankError:
     """Return the error for a thing whose status does not allow the request."""
     return BankError("status-invalid", thing=thing, id=id, status=status_of(document), **values)
@@ -70,18 +75,23 @@ def active_basket(call: Call, member: Mapping[str, Any]) -> str | None:
 
 
 def can_sign(family: Family, resource: Mapping[str, Any]) -> bool:
+    """Return whether the state allows signing and, for a payment, the account has enough money."""
+    return is_open(family, resource) and not resource.get("unfunded")
+
+
+def is_open(family: Family, resource: Mapping[str, Any]) -> bool:
     """Return whether the state allows signing. SCA of a preconfigured consent works, but changes nothing."""
     status = status_of(resource)
     event = "cancellation authorised" if family.name == "cancellation" else "authorised by all"
     if family.machine.after(status, event) is None:
         return status == "authorised" and "role" in resource and family.name == "consent"
-    return not resource.get("unfunded")
+    return True
 
 
 def due(authorisation: Mapping[str, Any]) -> datetime | None:
-    """Return when the next event happens by itself: the customer's app decides, or the time is over.
+    """Return when the authorisation changes by itself: the customer's app decides, or the time is over.
 
-    None if there is no such event, as for an authorisation that is paused while its resource is in an active basket.
+    None if it does not, such as for an authorisation that is paused while its resource is in an active basket.
     """
     if authorisation["status"] in SCA.final or authorisation.get("rests"):
         return None
@@ -90,9 +100,9 @@ def due(authorisation: Mapping[str, Any]) -> datetime | None:
 
 
 def happen(call: Call, id: str, authorisation: Document) -> None:
-    """Make the due decision or failure happen.
+    """Apply the due decision, or fail the authorisation.
 
-    A decision counts until the time is over, if there is something to sign.
+    A decision counts only until the time is over, and only if there is something to sign.
     """
     family, decides = FAMILIES[authorisation["family"]], _decides(authorisation)
     in_time = decides is not None and decides <= datetime.fromisoformat(authorisation["expires"])
@@ -130,7 +140,7 @@ def seconds_after(moment: str, seconds: float) -> str:
 
 
 def open_authorisations(call: Call, resource: Mapping[str, Any]) -> Iterable[tuple[str, Document]]:
-    """Yield its authorisations that have not ended, with their ids."""
+    """Yield the open authorisations of a resource, with their ids."""
     for id in resource.get(AUTHORISATIONS, ()):
         authorisation = call.state.get(AUTHORISATIONS, id)
         if authorisation is not None and authorisation["status"] not in SCA.final:
@@ -145,7 +155,7 @@ def succeed(call: Call, id: str, authorisation: Document) -> Document:
     family = FAMILIES[authorisation["family"]]
     if active_basket(call, call.state.get(family.collection, authorisation["resource"]) or {}):
         raise BankError("resource-blocked", id=authorisation["resource"])
-    if ending := next_sca_ending(call.state):
+    if ending := demand(call.state, "sca"):
         return fail(call, id, {**authorisation, "ending": ending})
     confirmed = authorisation["status"] == "unconfirmed"
     if authorisation.get("code") and authorisation["approach"] == "redirect" and not confirmed:
@@ -157,7 +167,7 @@ def succeed(call: Call, id: str, authorisation: Document) -> Document:
 
 def exempt(call: Call, id: str, authorisation: Document) -> Document:
     """Finish the authorisation without a second factor, because this PSU needs only a password."""
-    if ending := next_sca_ending(call.state):
+    if ending := demand(call.state, "sca"):
         return fail(call, id, {**authorisation, "ending": ending})
     authorisation = apply_event(call, id, authorisation, "authenticate, no method")
     family = FAMILIES[authorisation["family"]]
@@ -247,7 +257,7 @@ def lacks_payer(family: Family, resource: Mapping[str, Any]) -> bool:
 
 
 def accounts_of(call: Call, psu: str | None) -> list[str]:
-    """Return the accounts that the customer may sign for."""
+    """Return the accounts for which the customer may sign."""
     return [one for one in call.state.all("accounts") if psu in _signatories(call, one)]
 
 
@@ -287,7 +297,7 @@ def _sign(call: Call, family: Family, id: str, psu: str | None) -> None:
 
 
 def complete(call: Call, family: Family, id: str, resource: Document) -> None:
-    """Do what follows when everybody has signed."""
+    """Apply the consequences of the last signature."""
     if not move(call, family, id, _completion(call, family, resource)):
         return
     if family.name == "consent":
@@ -329,7 +339,7 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
     if not resource or not to:
         return False
     today = call.clock.today().isoformat()
-    changed = {**resource, "status": to}
+    changed = in_state(call, resource, to)
     if family.name == "consent" and event != OVER:
         changed["last_action_on"] = today
         if event.startswith("authorised by all"):
@@ -361,11 +371,11 @@ def _end_older(call: Call, id: str) -> None:
         if not customers & _customers(call, consent):
             continue
         if to := CONSENT.after(status_of(consent), "newer recurring consent"):
-            call.state.put("consents", other, {**consent, "status": to})
+            call.state.put("consents", other, in_state(call, consent, to))
 
 
 def _customers(call: Call, consent: Mapping[str, Any]) -> set[str]:
-    """Return the customers who have signed; for a consent of the test data, the holders of its accounts."""
+    """Return the customers who have signed. For a consent of the test data, these are the holders of its accounts."""
     if "role" in consent:
         return set(holders(call, FAMILIES["consent"], consent))
     return {psu for psu in consent.get(FAMILIES["consent"].signed, ()) if psu}

@@ -83,12 +83,12 @@ def read(call: Call, kind: str) -> dict[str, Any]:
         booking = infos[0].text("BtchBookg", kind="boolean")
         return {**common, "parts": payments, "batch": bool(booking and _BOOLEANS[booking])}
     if len(payments) > 1:
-        raise _error(transfers[1][1].place, "must not be there: several payments are a bulk")
+        raise _error(transfers[1][1].place, "must be removed: use a bulk payment for several payments")
     return {**common, "parts": payments, **({"schedule": _standing_order(body)} if kind == STANDING else {})}
 
 
 def message_id(call: Call) -> str | None:
-    """Return the id that the sender gave to the message, which status reports refer to."""
+    """Return the sender's id of the message. Status reports refer to it."""
     body = call.members or Member()
     return next(
         (element.text("GrpHdr/MsgId") for element in _Element(_xml_part(body), "").find_all(_MESSAGE[1:])), None

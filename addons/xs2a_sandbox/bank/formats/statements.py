@@ -17,7 +17,7 @@ from xs2a_sandbox.state import Document
 JSON = "application/json"
 FORMATS = ("camt", "mt940")
 _BOOKED = ("CLBD", "ITBD", "ITAV", "XPCD", "FWAV", "OPBD")
-"""The types of balances from which the booked balance can be read, the best first."""
+"""The types of balances that show the booked balance, the best first."""
 _SWIFT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 _SWIFT_SIGNS = frozenset(" /-:().,'+")
 _LINE = 65

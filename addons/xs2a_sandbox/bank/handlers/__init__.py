@@ -1,4 +1,4 @@
-"""The bank's logic, where state or dates are needed. What it says, and with which status, is the dialect's.
+"""The bank's logic that needs state or dates. The dialect defines the responses and their statuses.
 
-A handler returns its result as plain data, or raises a BankError by name. `table` lists them all.
+A handler returns plain data, or raises BankError with the name of an error. `table` lists all handlers.
 """

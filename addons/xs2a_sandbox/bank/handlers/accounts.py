@@ -1,4 +1,4 @@
-"""Account information with a consent (spec 2.6 to 2.8, 4.1)."""
+"""Handlers for accounts. Reading accounts needs a consent (spec 2.6 to 2.8, 4.1)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from xs2a_sandbox.bank.domain import bookings, signing
 from xs2a_sandbox.bank.domain.access import OWNER, may
-from xs2a_sandbox.bank.domain.accounts import with_id
+from xs2a_sandbox.bank.domain.accounts import find_owner, with_id
 from xs2a_sandbox.bank.domain.lifecycle import OVER
 from xs2a_sandbox.bank.domain.signing import status_of
 from xs2a_sandbox.bank.formats import statements
@@ -37,16 +37,20 @@ from xs2a_sandbox.state import Document
 
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _PAGES = ("first", "previous", "next", "last")
+PAGED = " ".join(["page page.number pages", *(f"{kind}.{name}" for kind in ("page", "pages") for name in _PAGES)])
+"""The members of results about pages."""
+_NO_PAGES: dict[str, Any] = {"page": dict.fromkeys(("number", *_PAGES)), "pages": dict.fromkeys(_PAGES)}
 _PAGED = (LISTS, DATE_FROM, DATE_TO, WITH_BALANCES, PAGE_SIZE)
-"""What the address of another page repeats."""
+"""The request parameters that the addresses of other pages repeat."""
 SHOWN_AT_ONCE = Option(
     "The number of booked entries per page if the request does not set it; null for all entries on one page. "
     "`pages.next` is then the address of the next page.",
     {"type": ["integer", "null"], "minimum": 1},
     takes=(PAGE,),
 )
+_LAST_DAY = "9999-12-31"
 _RECENT = 90
-"""The days of entries that are shown without a fresh authorisation; one lasts twice as long (RTS on SCA, 10a)."""
+"""Days of entries shown without a new authorisation, which is needed after twice as many days (RTS on SCA, 10a)."""
 RIGHTS = {
     "rights": Option(
         "Whether to show only the data that the consent covers: balances and transactions only with the right to "
@@ -93,14 +97,15 @@ HISTORY = {
     ),
 }
 HOLDS = Option(
-    "The list that shows pending entries: their own list, or the list of booked entries.",
-    {"enum": ["pending", "booked"]},
+    "The list that shows pending entries: their own list (`pending`), or the list of booked entries (`booked`), where "
+    "with `marked` each of them has `pending: true`.",
+    {"enum": ["pending", "booked", "marked"]},
     default="pending",
 )
 _FOLLOWED = ("details", "balances", "entries")
-"""The rights that lead on from an account."""
+"""The rights to further data of an account."""
 _UNSAID = ("psuId", "signatories", "balances", "entries")
-"""What an account holds besides what is said of it."""
+"""The members of a stored account that no answer shows as they are."""
 FORMATS = Option(
     "Further formats that an app can request with `Accept`, by media type: `camt` (camt.053, or camt.052 if pending "
     "entries are shown) or `mt940`. The result is then the `statement` in this `media` type.",
@@ -108,7 +113,7 @@ FORMATS = Option(
     deeds=deeds("headers.accept", "format-not-offered"),
 )
 BY_CONSENT = (CONSENT.needed, PRESENT)
-"""What `find_usable_consent` takes."""
+"""The inputs of `find_usable_consent`."""
 UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown format-error"
 """The errors of `find_usable_consent`."""
 
@@ -178,6 +183,50 @@ def balances(call: Call) -> dict[str, Any]:
 
 
 @handler(
+    "accounts.list_balances",
+    takes=BY_CONSENT,
+    raises=f"{UNUSABLE} access-missing",
+    returns="balances",
+    options=RIGHTS,
+)
+def list_balances(call: Call) -> dict[str, Any]:
+    """List the balances of all accounts that the consent covers, each with the id of its `account`."""
+    _, accounts = _find_all_covered(call, "balances")
+    listed = ((account["id"], _balances(call, account)) for account in accounts)
+    return {"balances": [{**balance, "account": id} for id, balances in listed for balance in balances]}
+
+
+@handler(
+    "accounts.list_transactions",
+    takes=(*BY_CONSENT, LISTS, DATE_FROM, DATE_TO, PAGE_SIZE),
+    raises=f"{UNUSABLE} access-missing period-invalid",
+    returns=f"{PAGED} booked pending information",
+    options={
+        "lists": lists_option("booked", "pending", "information"),
+        "refused": REFUSED,
+        "page_size": SHOWN_AT_ONCE,
+        "holds": HOLDS,
+        **HISTORY,
+        **RIGHTS,
+    },
+)
+def list_transactions(call: Call) -> dict[str, Any]:
+    """List the entries of all accounts that the consent covers by booking date, each with the id of its `account`.
+
+    `page` has the numbers of pages, and `pages` their addresses, if such pages exist.
+    """
+    consent, accounts = _find_all_covered(call, "entries", counts=not _is_further(call))
+    merged: dict[str, list[Document]] = {}
+    for account in accounts:
+        for name, entries in _held(call, _entries(call, account)).items():
+            merged.setdefault(name, []).extend({**entry, "account": account["id"]} for entry in entries)
+    for entries in merged.values():
+        entries.sort(key=lambda entry: entry.get("booked_on") or "", reverse=True)
+    filled = lists(call, consent, merged)
+    return {**_cut_to_page(call, filled), **filled}
+
+
+@handler(
     "accounts.transactions",
     takes=(
         *BY_CONSENT,
@@ -191,8 +240,7 @@ def balances(call: Call) -> dict[str, Any]:
         NEWER_THAN_LAST,
     ),
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
-    returns="account self page page.number page.first page.previous page.next page.last pages pages.first "
-    "pages.previous pages.next pages.last booked pending information balances statement media",
+    returns=f"account self {PAGED} booked pending information balances statement media",
     options={
         "lists": lists_option("booked", "pending", "information"),
         "refused": REFUSED,
@@ -210,23 +258,19 @@ def transactions(call: Call) -> dict[str, Any]:
     """
     media = statements.media_of(call, call.options.get("formats") or {})
     consent, account = _find_covered(call, "entries", counts=not _is_further(call))
-    entries = _entries(call, account)
-    if call.options["holds"] == "booked":
-        entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
+    entries = _held(call, _entries(call, account))
     filled = lists(call, consent, _keep_newer(call, account["id"], entries))
-    page: dict[str, int | None] = dict.fromkeys(("number", *_PAGES))
-    statement = None
+    paged, statement = None, None
     if media != JSON:
         whole = statements.Account(account, find_owner(call, account), _balances(call, account))
         kind = call.options["formats"][media]
         statement = statements.write(call, kind, whole, entries["booked"], filled)
-    elif (size := _page_size(call)) is not None and filled["booked"] is not None:
-        filled["booked"], page = _page(call, filled["booked"], size)
+    else:
+        paged = _cut_to_page(call, filled)
     return {
         "account": identify(account),
         "self": call.self_path.removesuffix("/transactions"),
-        "page": page,
-        "pages": {name: _address(call, page[name]) for name in _PAGES},
+        **(paged or _NO_PAGES),
         "balances": _balances_on_request(call, consent, account),
         "statement": statement,
         "media": media,
@@ -242,7 +286,7 @@ def transactions(call: Call) -> dict[str, Any]:
     options=RIGHTS,
 )
 def transaction(call: Call) -> dict[str, Any]:
-    """Read one entry, whichever list it is in."""
+    """Read an entry from any list."""
     _, account = _find_covered(call, "entries")
     id = call.need("entry")
     for entries in _entries(call, account).values():
@@ -255,7 +299,7 @@ def transaction(call: Call) -> dict[str, Any]:
 def lists(
     call: Call, consent: Document, entries: Mapping[str, Sequence[Document]]
 ) -> dict[str, Sequence[Document] | None]:
-    """The lists that the request asks for, of the days that it names; null for the others.
+    """Return the requested lists, limited to the requested days; null for all other lists.
 
     Entries without a booking date are not booked yet and always shown. Raises BankError.
     """
@@ -264,7 +308,7 @@ def lists(
         text = f"{call.name_of('date_from')} must not be after {call.name_of('date_to')}"
         raise BankError("period-invalid", path=call.pointer_of("date_from"), expected=text)
     since = _history_begins(call, consent, since)
-    # Where the dialect says the lists, for all requests, no TPP asks for one that is refused.
+    # If the dialect fixes the lists, no TPP can have requested a list that the bank refuses.
     refused = call.options["refused"] if call.is_sent("lists") else ()
     offered = {name: shown for name, shown in call.options["lists"].items() if not set(shown) & set(refused)}
     list_names = offered.get(call.take("lists"))
@@ -272,17 +316,19 @@ def lists(
         text = f"{call.place_of('lists')} must be one of {', '.join(offered)}"
         raise BankError("format-error", path=call.pointer_of("lists"), expected=text)
 
-    def is_in_period(day: str | None) -> bool:
-        return day is None or ((not since or since <= day) and (not until or day <= until))  # ISO: compares as text
+    first, last = since or "", until or _LAST_DAY
 
     def of_those_days(listed: Sequence[Document]) -> Sequence[Document]:
-        return [entry for entry in listed if is_in_period(entry.get("booked_on"))] if since or until else listed
+        if not since and not until:
+            return listed
+        # ISO dates compare as text. No function for each entry: there may be many thousands.
+        return [entry for entry in listed if (day := entry.get("booked_on")) is None or first <= day <= last]
 
     return {name: of_those_days(listed) if name in list_names else None for name, listed in entries.items()}
 
 
 def _history_begins(call: Call, consent: Document, since: str | None) -> str | None:
-    """The first day that is shown where the TPP asks `since` one. Raises BankError where it is too long ago."""
+    """Return the first day to show if the TPP requests entries `since` a day. Raises BankError if that is too early."""
     if not call.judges("validity") or _is_authorised_within(call, consent, minutes=call.options["history_minutes"]):
         return since
     days = call.options["history_days"]
@@ -296,42 +342,64 @@ def _history_begins(call: Call, consent: Document, since: str | None) -> str | N
 
 
 def _is_authorised_within(call: Call, consent: Document, **span: int) -> bool | None:
-    """Tells if the customer has authorised it so recently; None for one of the test data, of which nobody knows."""
+    """Return whether the consent was authorised within that time, or None if unknown (a consent of the test data)."""
     authorised = consent.get("authorised_at")
     return authorised and call.clock.now() - datetime.fromisoformat(authorised) <= timedelta(**span)
 
 
 def _keep_newer(call: Call, account: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
-    """The entries of which the booked ones are newer than the TPP says. Raises BankError."""
+    """Drop the booked entries that the TPP already has. Raises BankError."""
     if not call.inputs.keys() & {NEWER_THAN.name, NEWER_THAN_LAST.name}:
         return dict(entries)
     booked, since = entries["booked"], call.take("newer_than")
-    names = [{entry["id"], entry.get("reference")} for entry in booked]
     last = call.state.get("reports", account)
     if booked:
         call.state.put("reports", account, {"newest": booked[0]["id"]})
-    if since is not None and not any(since in name for name in names):
-        text = f"{call.name_of('newer_than')} must be that of an entry; there is none {since}"
-        raise BankError("format-error", path=call.pointer_of("newer_than"), expected=text)
-    if since is None and read_wish(call, NEWER_THAN_LAST) and last:
+    is_named = since is not None
+    if not is_named and read_wish(call, NEWER_THAN_LAST) and last:
         since = last["newest"]
-    end = next((position for position, name in enumerate(names) if since in name), len(booked)) if since else None
+    if since is None:
+        return dict(entries)
+    found = (position for position, entry in enumerate(booked) if since in (entry["id"], entry.get("reference")))
+    end = next(found, None)
+    if end is None and is_named:
+        text = f"no booked entry has the id or reference {since}: {call.name_of('newer_than')} must be one of them"
+        raise BankError("format-error", path=call.pointer_of("newer_than"), expected=text)
     return {**entries, "booked": booked[:end]}
 
 
 def _is_further(call: Call) -> bool:
-    """Tells if it is a further page of what was asked for before, which is no access of its own."""
+    """Return whether the request is for a page after the first, which does not count as an access."""
     return _page_size(call) is not None and str(call.take("page") or 1) != "1"
 
 
 def _page_size(call: Call) -> int | None:
-    """The number of entries on a page; None for all. Raises BankError."""
+    """Return the number of entries on a page, or None for all. Raises BankError."""
     size: int | None = call.options.get("page_size")
     return size if call.take("page_size") is None else _whole_number(call, "page_size")
 
 
+def _cut_to_page(call: Call, filled: dict[str, Sequence[Document] | None]) -> dict[str, Any]:
+    """Reduce the booked entries to the requested page, and return the members of the result about pages."""
+    booked, size = filled["booked"], _page_size(call)
+    if size is None or booked is None:
+        return _NO_PAGES
+    filled["booked"], page = _page(call, booked, size)
+    return {"page": page, "pages": {name: _address(call, page[name]) for name in _PAGES}}
+
+
+def _held(call: Call, entries: dict[str, list[Document]]) -> dict[str, list[Document]]:
+    """Move the pending entries to the booked ones if the bank shows them there."""
+    if (shown := call.options["holds"]) == "pending":
+        return entries
+    pending = entries["pending"]
+    if shown == "marked":
+        pending = [{**entry, "pending": True} for entry in pending]
+    return {**entries, "booked": pending + entries["booked"], "pending": []}
+
+
 def _page(call: Call, entries: Sequence[Document], size: int) -> tuple[Sequence[Document], dict[str, int | None]]:
-    """The page that is asked for, the first is 1, and the numbers of others. There is nothing after the last."""
+    """Return the requested page and the numbers of the others, counted from 1. Pages after the last one are empty."""
     number, last = _whole_number(call, "page"), max(-(-len(entries) // size), 1)
     page = {
         "number": number,
@@ -352,7 +420,7 @@ def _address(call: Call, page: int | None) -> str | None:
 
 
 def _whole_number(call: Call, input: str) -> int:
-    """A number from 1 on, which is 1 where the request does not say it. Raises BankError `format-error`."""
+    """Return a number of at least 1, which is also the default. Raises BankError `format-error`."""
     sent = call.take(input)
     text = "1" if sent is None else str(sent)
     if not _PAGE.fullmatch(text):
@@ -362,12 +430,12 @@ def _whole_number(call: Call, input: str) -> int:
 
 
 def _entries(call: Call, account: Document) -> dict[str, list[Document]]:
-    """All lists of the account, what this session's payments have added first."""
+    """Return all lists of the account. Entries from the session's payments come first."""
     kept = account.get("entries", {})
     moved = bookings.movements(call, account)
 
     def after(added: list[Document], name: str) -> list[Document]:
-        # Not copied without need: an account may have a hundred thousand, of which a page is asked for.
+        # Copy the entries only if needed: an account may have a hundred thousand, and the request may be for one page.
         listed: list[Document] = kept.get(name, [])
         return [*added, *listed] if added else listed
 
@@ -379,9 +447,9 @@ def _entries(call: Call, account: Document) -> dict[str, list[Document]]:
 
 
 def find_usable_consent(call: Call, counts: bool = True) -> Document:
-    """The consent that the request names. Raises BankError where it is unknown, not authorised, expired or used up.
+    """Return the consent of the request. Raises BankError if it is unknown, not authorised, expired or used up.
 
-    Without `counts` it is no access of its own: a further page of a list.
+    `counts` is False for a further page of a list, which does not count as an access.
     """
     consent_id = call.need("consent")
     _, consent = find_consent(call, consent_id)
@@ -404,7 +472,7 @@ def find_usable_consent(call: Call, counts: bool = True) -> Document:
 
 
 def _use_up(call: Call, consent_id: str) -> None:
-    """Notes that the address was read. Raises BankError where it was before, which is the end of the consent."""
+    """Note that the address was read. End the consent and raise BankError if it had been read before."""
     key = f"{consent_id.lower()} once {call.self_path}"
     if call.state.get("accesses", key):
         if call.refuses("one-off"):
@@ -414,9 +482,9 @@ def _use_up(call: Call, consent_id: str) -> None:
 
 
 def is_granted(call: Call, consent: Document, right: str, account: Mapping[str, Any], *, needed: bool = False) -> bool:
-    """Tells if the consent gives the right on the account, or nobody looks at its rights.
+    """Return whether the consent gives the right on the account, or rights are not checked.
 
-    Where that would only be warned of, the lack of a right that the TPP `needed` is.
+    If the check only warns, a missing right is reported only if the request `needed` it.
     """
     if not call.judges("rights") or may(consent, right, account):
         return True
@@ -426,7 +494,7 @@ def is_granted(call: Call, consent: Document, right: str, account: Mapping[str, 
 
 
 def _count(call: Call, consent_id: str, limit: int) -> None:
-    """Counts an access without the customer: by consent, day and path. Raises BankError beyond the limit."""
+    """Count an access without the customer, by consent, day and path. Raises BankError above the limit."""
     key, today = f"{consent_id.lower()} {call.self_path}", call.clock.today().isoformat()
     last = call.state.get("accesses", key)
     count = last["count"] if last and last["day"] == today else 0
@@ -436,7 +504,7 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
 
 
 def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document, Document]:
-    """The consent and the account that is asked for. Raises BankError."""
+    """Return the consent and the requested account. Raises BankError."""
     id, consent = call.need("account"), find_usable_consent(call, counts)
     account = _find(call, id) if id in consent["accounts"] else None
     if account is None:
@@ -445,14 +513,24 @@ def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document
     return consent, account
 
 
+def _find_all_covered(call: Call, right: str, counts: bool = True) -> tuple[Document, list[Document]]:
+    """Return the consent and its accounts with the right. Raises BankError if it does not give the right on any."""
+    consent = find_usable_consent(call, counts)
+    accounts = [account for id in consent["accounts"] if (account := _find(call, id)) is not None]
+    granted = [account for account in accounts if is_granted(call, consent, right, account, needed=True)]
+    if accounts and not granted:
+        raise _access_error(call, right, accounts[0]["id"])
+    return consent, granted
+
+
 def _find(call: Call, id: str) -> Document | None:
-    """The account with its id."""
+    """Return the account with its id, or None."""
     account = call.state.get("accounts", id)
     return None if account is None else with_id(id, account)
 
 
 def check_right(call: Call, consent: Document, right: str, account: Mapping[str, Any], id: str) -> None:
-    """Raises BankError `access-missing`."""
+    """Raise BankError `access-missing` if the consent lacks the right."""
     if call.judges("rights") and not may(consent, right, account):
         call.object("rights", _access_error(call, right, id))
 
@@ -472,7 +550,7 @@ def _balances_on_request(call: Call, consent: Document, account: Document) -> li
 
 
 def _describe(call: Call, consent: Document, account: Document, path: str) -> dict[str, Any]:
-    """What is said of an account, and of what may be read of it; `self` is its address."""
+    """Return the description of an account and of the data that may be read. `self` is its address."""
     return {
         **identify(account),
         "owner_name": find_owner(call, account) if is_granted(call, consent, OWNER, account) else None,
@@ -483,15 +561,10 @@ def _describe(call: Call, consent: Document, account: Document, path: str) -> di
 
 
 def identify(account: Mapping[str, Any]) -> dict[str, Any]:
-    """The account or card by itself, without what is in it."""
+    """Return the members that describe the account or card itself, without its entries and balances."""
     return {name: value for name, value in account.items() if name not in _UNSAID}
 
 
 def followed_rights(call: Call, consent: Document, account: Mapping[str, Any]) -> list[str]:
-    """The rights that the consent gives on the account; all, in a dialect that does not look at them."""
+    """Return the rights that the consent gives on the account, or all if the dialect does not check rights."""
     return [right for right in _FOLLOWED if not call.options["rights"] or may(consent, right, account)]
-
-
-def find_owner(call: Call, account: Mapping[str, Any]) -> str | None:
-    """The name of the holder."""
-    return account.get("owner_name") or (call.state.get("psus", account["psuId"]) or {}).get("name")

@@ -1,4 +1,4 @@
-"""Actions: parts of what handlers do, which effects of cassettes name (`do: begin-authorisation`)."""
+"""Actions: parts of handlers that effects in cassettes can name (`do: begin-authorisation`)."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ from xs2a_sandbox.state import Document
 
 _ID = {"type": "string"}
 _SIGNED = {name: family for name, family in FAMILIES.items() if name != "login"}
-"""The families that operations make; a login only begins at the authorisation endpoint."""
+"""The families that operations create. A login starts only at the authorisation endpoint."""
 
 
 _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
@@ -117,7 +117,7 @@ def _mover(family: Family) -> Handler:
 
 
 def _events(machine: Machine) -> list[str]:
-    """All that can happen to one that is there, and after which it still is."""
+    """Return all events of an existing thing that do not remove it."""
     transitions = [
         transition for transition in machine.transitions if NONE not in transition.states and transition.to != REMOVED
     ]

@@ -1,4 +1,4 @@
-"""What operations do, by the handler that they have: a verb and a thing, in which an option may stand in braces."""
+"""What operations do, by handler: a verb and a thing, which may contain an option in braces."""
 
 ACTS = {
     "accounts.list": "list account",
@@ -6,6 +6,8 @@ ACTS = {
     "accounts.balances": "list balance of account",
     "accounts.transactions": "list entry of account",
     "accounts.transaction": "read entry of account",
+    "accounts.list_balances": "list balance",
+    "accounts.list_transactions": "list entry",
     "authorisations.start": "create authorisation of {family}",
     "authorisations.list": "list authorisation of {family}",
     "authorisations.read": "read authorisation of {family}",
@@ -22,9 +24,11 @@ ACTS = {
     "consents.status": "read state of consent",
     "consents.delete": "end consent",
     "funds.confirm": "create funds",
+    "payees.verify": "read payee",
     "payments.initiate": "create payment",
     "payments.read": "read payment",
     "mandates.create": "create mandate",
+    "mandates.complete": "create mandate",
     "mandates.read": "read mandate",
     "payments.execute": "create payment",
     "payments.cancel": "end payment",

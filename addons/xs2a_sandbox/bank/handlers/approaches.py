@@ -1,4 +1,4 @@
-"""How an authorisation begins, and by which approach: redirect, OAuth, embedded or decoupled."""
+"""Starts authorisations and chooses their approach: redirect, OAuth, embedded or decoupled."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,10 +59,10 @@ APPROACH_OPTIONS = {
         default=False,
     ),
 }
-"""How an authorisation begins, by the section `authorisation`; what a handler is told counts more."""
+"""Options for the start of an authorisation, in the section `authorisation`. Options of a handler override them."""
 HABITS = {
     "approaches": Option(
-        "The approaches that the bank offers, whatever the app prefers.",
+        "The approaches that the bank offers, regardless of the app's preference.",
         {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": list(APPROACHES)}},
         section=SECTION,
         default=APPROACHES,
@@ -96,7 +96,7 @@ HABITS = {
         default=60,
     ),
 }
-"""What else the section says, which counts for all that happens to an authorisation."""
+"""The other options in the section. They apply to the whole life of an authorisation."""
 DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in (APPROACH_OPTIONS | HABITS).items()}
 WHETHER_APART = {
     "apart": Option(
@@ -106,24 +106,24 @@ WHETHER_APART = {
         default=True,
     )
 }
-"""Options of handlers that create what is authorised."""
+"""Options of handlers that create resources to authorise."""
 RESULT = "id status approach self page redirect_uri methods chosen_method next"
 """The members of `result`."""
 START, START_IDENTIFIED, START_AUTHENTICATED = "start", "start-identified", "start-authenticated"
-"""The steps with which an authorisation starts apart: bare, with who the customer is, or with their password, too."""
+"""The ways to start an authorisation separately: without data, with the customer's id, or also with the password."""
 BEGUN = " ".join(("approach next authorisation", *(f"authorisation.{name}" for name in RESULT.split())))
 """The members of `start_implicit`."""
 NOTHING_BEGUN: dict[str, Any] = {"approach": None, "next": [], "authorisation": None}
 APART = (CUSTOMER, PREFERS_DECOUPLED, PREFERS_REDIRECT)
-"""What `start_explicit` takes."""
+"""The inputs of `start_explicit`."""
 BEGINNING = (*APART, REDIRECT_URI, NOK_REDIRECT_URI)
-"""What `begin` takes."""
+"""The inputs of `begin`."""
 WITH_RESOURCE = (*BEGINNING, PREFERS_EXPLICIT)
-"""What `begin_with_resource` takes."""
+"""The inputs of `begin_with_resource`."""
 
 
 def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Document] | None:
-    """Begins the authorisation of a new resource, unless the TPP, or several signatories, want it apart."""
+    """Start the authorisation of a new resource, unless the TPP wants to start it or several customers must sign."""
     explicit = read_wish(call, PREFERS_EXPLICIT) and call.options.get("apart", True)
     resource = call.state.get(family.collection, id)
     offered_here = family.name in call.authorising.of
@@ -133,9 +133,9 @@ def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Docum
 
 
 def start_implicit(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
-    """The way in which a new resource at `path` is authorised: by an authorisation that begins with it, or apart.
+    """Return how a new resource at `path` is authorised: by an authorisation created with it, or by a separate one.
 
-    `next` are the steps that can follow: none where nobody can sign.
+    `next` are the possible next steps; empty if nobody can sign.
     """
     resource = call.state.get(family.collection, id) or {}
     pair = begin_with_resource(call, family, id) if can_sign(family, resource) else None
@@ -146,9 +146,9 @@ def start_implicit(call: Call, family: Family, id: str, path: str) -> dict[str, 
 
 
 def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
-    """The approach of a resource that is authorised apart, and `next`, how that starts: with what is known of whom.
+    """Return the approach of a resource with a separate authorisation, and in `next` the step that starts it.
 
-    A payment that its account does not cover has an approach, too, but no step: what is created does not tell.
+    A payment without enough money has an approach too, because the response that creates it must not reveal that.
     """
     resource = call.state.get(family.collection, id) or {}
     signable = can_sign(family, resource)
@@ -165,9 +165,9 @@ def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
 
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
-    """A new authorisation of the resource; one that was begun with the resource itself and not used gives way.
+    """Start an authorisation of the resource. It replaces an unused authorisation that was created with the resource.
 
-    Raises BankError `credentials-invalid`, and `internal` for what the dialect lets nobody authorise.
+    Raises BankError `credentials-invalid`, or `internal` if the dialect does not let anybody authorise the resource.
     """
     if family.name not in call.authorising.of:
         raise BankError("internal", reason=f"the dialect's section {SECTION} does not name a {family.name} under `of`")
@@ -182,6 +182,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "resource": id,
         "approach": approach,
         "status": status,
+        "created_at": call.now(),
         "psuId": psu_id if psu else None,
         "attempts": 0,
         "implicit": implicit,
@@ -195,7 +196,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
     unused = [other for other in resource.get(family.listed, ()) if is_superseded(call, other)]
     kept = [other for other in resource.get(family.listed, ()) if other not in unused]
     for other in unused:
-        call.state.delete(AUTHORISATIONS, other)  # it must not run out, and take the resource with it
+        call.state.delete(AUTHORISATIONS, other)  # otherwise it would expire and reject the resource
     if authorisation["ok"] is None:
         authorisation["ok"], authorisation["nok"] = resource.get("redirect_uri"), resource.get("nok_redirect_uri")
     authorisation_id = new_id(call, AUTHORISATIONS, options, "authorisation_ids")
@@ -207,17 +208,20 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
 
 
 def options_of(call: Call, family: Family) -> Mapping[str, Any]:
-    """How the dialect has the family authorised, wherever that begins; what the call itself is told counts more."""
+    """Return the options for authorising the family. Options of the call override those of the dialect."""
     return {**DEFAULTS, **call.authorising.options(family.name), **call.options}
 
 
 def habit(call: Call, authorisation: Mapping[str, Any], name: str) -> Any:
-    """The value of one of the HABITS for this authorisation."""
+    """Return the value of one of the HABITS for this authorisation."""
     return options_of(call, FAMILIES[authorisation["family"]])[name]
 
 
 def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] | None) -> str:
-    """The approach that the TPP prefers, if the customer can do it; the dialect's own where it has no wish, or two."""
+    """Return the approach that the TPP prefers, if the customer can use it.
+
+    Without a preference, or with two, it is the dialect's default.
+    """
     redirect, decoupled = read_wish(call, PREFERS_REDIRECT), read_wish(call, PREFERS_DECOUPLED)
     approach: str = options["sca"]
     if redirect and not decoupled:
@@ -230,9 +234,9 @@ def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] |
 
 
 def pick_approach(psu: Mapping[str, Any] | None, approach: str, options: Mapping[str, Any]) -> str:
-    """The approach, if bank and customer can do it, else the first that both can, or the bank's first.
+    """Return the approach if bank and customer support it, otherwise the first that both support, or the bank's first.
 
-    OAuth is a redirect as well.
+    OAuth counts as a redirect.
     """
     ours = options["approaches"]
     able = [approach for approach in (psu or {}).get("approaches") or ours if approach in ours] or ours
@@ -242,7 +246,7 @@ def pick_approach(psu: Mapping[str, Any] | None, approach: str, options: Mapping
 
 
 def customer(call: Call, family: Family, id: str, psu_id: str) -> Document:
-    """Raises BankError `credentials-invalid` where the customer is unknown or may not sign."""
+    """Return the customer. Raises BankError `credentials-invalid` if it is unknown or may not sign."""
     psu = call.state.get("psus", psu_id)
     resource = call.state.get(family.collection, id) or {}
     if psu is None or psu_id not in holders(call, family, resource):
@@ -251,7 +255,7 @@ def customer(call: Call, family: Family, id: str, psu_id: str) -> Document:
 
 
 def push(call: Call, id: str, authorisation: Document) -> Document:
-    """Asks in the customer's app, which answers by itself after a while unless the control interface decides before."""
+    """Ask the customer's app, which decides automatically after a while if the control interface does not."""
     after = options_of(call, FAMILIES[authorisation["family"]])["decides_after"]
     if after is None:
         return apply_event(call, id, authorisation, "begin", decides=None)
@@ -260,7 +264,7 @@ def push(call: Call, id: str, authorisation: Document) -> Document:
 
 
 def is_superseded(call: Call, id: str) -> bool:
-    """Tells if it was begun with its resource and nobody has used it."""
+    """Return whether the authorisation was created with its resource and has not been used."""
     other = call.state.get(AUTHORISATIONS, id)
     if other is None or not other["implicit"] or other.get("used"):
         return False
@@ -273,7 +277,7 @@ def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, A
 
 
 def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
-    """The authorisation as it is now; `next` are the steps that can follow."""
+    """Return the current authorisation. `next` are the possible next steps."""
     status, method = authorisation["status"], authorisation.get("method")
     methods = methods_of(call, authorisation)
     chosen = next((one for one in methods if one["id"] == method), None)
@@ -291,7 +295,7 @@ def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str,
 
 
 def page_of(call: Call, authorisation: Mapping[str, Any]) -> str:
-    """The address of the customer's page, relative to the session's /sca/; empty where the dialect has none."""
+    """Return the address of the customer's page, relative to the session's /sca/; empty if the dialect has none."""
     family, id = FAMILIES[authorisation["family"]], authorisation["resource"]
     authorised = call.authorising.of.get(family.name)
     if authorised is None or authorised.page is None:

@@ -68,7 +68,7 @@ LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
     "basket": baskets.find_basket,
     "mandate": mandates.find_mandate,
 }
-"""By family, what gives the resource that a request names, with its id. They raise BankError where there is none."""
+"""The function for each family that finds the resource of a request and its id, or raises BankError."""
 
 
 _BY_FAMILY = {
@@ -84,10 +84,10 @@ FAMILY = {
     )
 }
 _OF_FAMILY = (CONSENT, PAYMENT, SERVICE, PRODUCT, BASKET, MANDATE)
-"""What names that which is authorised."""
+"""The inputs that name the resource to authorise."""
 _AUTHENTICATE = (CREDENTIALS, PASSWORD, ENCRYPTED_PASSWORD)
 _STEPS = (_AUTHENTICATE, (METHOD,), (OTP,), (CONFIRMATION_CODE,))
-"""By step, the inputs that a request takes it with, each of which asks for it."""
+"""The inputs of each step. Any one of them in a request means this step."""
 _OF_STEPS = tuple(input for step in _STEPS for input in step)
 
 type Step = tuple[Input, ...]
@@ -158,7 +158,7 @@ def update(call: Call) -> dict[str, Any]:
 
 
 def check_signable(call: Call, family: Family, id: str, resource: Document) -> None:
-    """Raises BankError where its state, or a basket it is in, lets nobody sign."""
+    """Raise BankError if nobody can sign, because of the state of the resource or of its basket."""
     if not can_sign(family, resource):
         unfunded = status_of(resource) == "RCVD" and "unfunded" in resource
         raise status_invalid(family.machine.name, id, resource, unfunded=unfunded)
@@ -167,7 +167,7 @@ def check_signable(call: Call, family: Family, id: str, resource: Document) -> N
 
 
 def check_startable(call: Call, family: Family, id: str, resource: Document) -> None:
-    """Raises BankError where the resource cannot, or need not, be authorised any more."""
+    """Raise BankError if the resource cannot be authorised any more, or need not be."""
     check_signable(call, family, id, resource)
     for other in resource.get(family.listed, ()):
         earlier = call.state.get(AUTHORISATIONS, other)
@@ -178,7 +178,10 @@ def check_startable(call: Call, family: Family, id: str, resource: Document) -> 
 
 
 def check_password(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
-    """The authorisation with its customer known. Raises BankError `credentials-invalid`, which counts."""
+    """Return the authorisation with its customer.
+
+    A wrong password counts as an attempt and raises `credentials-invalid`.
+    """
     identified = _of_customer(call, id, authorisation, psu_id)
     if not _is_same((call.state.get("psus", psu_id) or {})["password"], password):
         raise reject_attempt(call, id, authorisation)
@@ -186,7 +189,10 @@ def check_password(call: Call, id: str, authorisation: Document, psu_id: str, pa
 
 
 def _of_customer(call: Call, id: str, authorisation: Document, psu_id: str) -> Document:
-    """Raises BankError `credentials-invalid`, which counts, for one who may not sign."""
+    """Return the authorisation with its customer.
+
+    A wrong customer counts as an attempt and raises `credentials-invalid`.
+    """
     family = FAMILIES[authorisation["family"]]
     resource = call.state.get(family.collection, authorisation["resource"]) or {}
     if call.state.get("psus", psu_id) is None or psu_id not in holders(call, family, resource):
@@ -195,12 +201,15 @@ def _of_customer(call: Call, id: str, authorisation: Document, psu_id: str) -> D
 
 
 def authenticate(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
-    """Moves on by the number of the customer's methods. Raises BankError `credentials-invalid`, which counts."""
+    """Check the password and go to the next step. A wrong one counts as an attempt and raises `credentials-invalid`."""
     return _authenticate(call, id, check_password(call, id, authorisation, psu_id, password))
 
 
 def _authenticate(call: Call, id: str, identified: Document) -> Document:
-    """Raises BankError `method-unknown`, after which it has failed, where that is what customers without one get."""
+    """Go to the step that fits the number of the customer's methods.
+
+    If the bank refuses customers without a method, fails the authorisation and raises BankError `method-unknown`.
+    """
     methods = methods_of(call, identified)
     if not methods:
         if (end := habit(call, identified, "without_method")) == "refused":
@@ -214,7 +223,7 @@ def _authenticate(call: Call, id: str, identified: Document) -> Document:
 
 
 def reject_attempt(call: Call, id: str, authorisation: Document) -> BankError:
-    """The attempt is kept although the answer is an error; the last ends the authorisation."""
+    """Count the attempt and return the error. The last allowed attempt fails the authorisation."""
     attempts, most = authorisation["attempts"] + 1, habit(call, authorisation, "attempts")
     authorisation = {**authorisation, "attempts": attempts}
     call.state.put(AUTHORISATIONS, id, authorisation)
@@ -232,7 +241,7 @@ def choose_method(call: Call, id: str, authorisation: Document, method: str) -> 
 
 
 def check_otp(call: Call, id: str, authorisation: Document, otp: str) -> None:
-    """Raises BankError `credentials-invalid`, which counts."""
+    """Check the one-time password. A wrong one counts as an attempt and raises BankError `credentials-invalid`."""
     if authorisation["status"] != "challenged":
         raise status_invalid("authorisation", id, authorisation)
     psu = call.state.get("psus", authorisation["psuId"]) or {}
@@ -276,7 +285,7 @@ def _update(call: Call, id: str, authorisation: Document, steps: Sequence[Step])
 
 
 def _steps(call: Call) -> list[Step]:
-    """The steps that the request asks for."""
+    """Return the requested steps."""
     return [step for step in _STEPS if any(call.take(input.name) for input in step)]
 
 
@@ -289,7 +298,7 @@ def _place(call: Call, step: Step) -> str | None:
 
 
 def _naming(call: Call, step: Step) -> Input:
-    """The input that a step is known by: the first that requests have anywhere."""
+    """Return the input that names the step in errors: the first one that the dialect's requests contain."""
     return next((input for input in step if input.name in call.inputs), step[0])
 
 

@@ -42,7 +42,11 @@ def create(call: Call) -> dict[str, Any]:
     if read_wish(call, PREFERS_EXPLICIT) is False:
         text = f"{call.place_of('prefers_explicit')} must not be false: baskets are authorised explicitly"
         raise BankError("format-error", path=call.pointer_of("prefers_explicit"), expected=text)
-    document: Document = {"sequence": call.next_number(), "status": "RCVD"}
+    document: Document = {
+        "sequence": call.next_number(),
+        "status": "RCVD",
+        "created_at": call.now(),
+    }
     for listed, family in _MEMBERS:
         ids = [as_kept(id) for id in listed_ids[listed]]
         for position, id in enumerate(ids):

@@ -1,9 +1,9 @@
-"""Cards, by a consent that covers the account each is paid from (spec 4.3)."""
+"""Handlers for cards. Reading a card needs a consent for the account that pays for it (spec 4.3)."""
 
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import OWNER
-from xs2a_sandbox.bank.domain.accounts import iban_of
+from xs2a_sandbox.bank.domain.accounts import find_owner, iban_of
 from xs2a_sandbox.bank.handlers.accounts import (
     BY_CONSENT,
     HISTORY,
@@ -11,7 +11,6 @@ from xs2a_sandbox.bank.handlers.accounts import (
     RIGHTS,
     UNUSABLE,
     check_right,
-    find_owner,
     find_usable_consent,
     followed_rights,
     identify,
@@ -87,7 +86,7 @@ def transactions(call: Call) -> dict[str, Any]:
 
 
 def _find_covered(call: Call, right: str) -> tuple[Document, Document]:
-    """The consent and the card that is asked for. Raises BankError."""
+    """Return the consent and the requested card. Raises BankError."""
     asked, consent = call.need("account"), find_usable_consent(call)
     id = as_kept(asked)
     card = call.state.get("cards", id)
@@ -99,7 +98,7 @@ def _find_covered(call: Call, right: str) -> tuple[Document, Document]:
 
 
 def _with_iban(call: Call, id: str, card: Document) -> Document:
-    """The card with its id and the IBAN of the account that pays for it: a consent for either is one for the card."""
+    """Return the card with its id and the IBAN of its account, because a consent for the account covers the card."""
     return {"id": id, **card, "iban": iban_of(call, card["account"])}
 
 
@@ -110,7 +109,7 @@ def _balances_on_request(call: Call, consent: Document, card: Document) -> Any:
 
 
 def _describe(call: Call, consent: Document, card: Document, path: str) -> dict[str, Any]:
-    """What is said of a card, and of what may be read of it; `self` is its address."""
+    """Return the description of a card and of the data that may be read. `self` is its address."""
     account = call.state.get("accounts", card["account"]) or {}
     is_named = is_granted(call, consent, OWNER, card)
     return {

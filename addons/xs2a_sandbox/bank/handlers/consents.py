@@ -30,7 +30,7 @@ from xs2a_sandbox.state import Document
 _STATUS = {"enum": ["awaiting", "authorised"]}
 _BANK, _CUSTOMER = "bank", "customer"
 _WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
-"""Accounts that are not named: all of them, or those that the customer chooses."""
+"""Words for accounts that the app does not name: all accounts, or those that the customer chooses."""
 
 
 @handler(
@@ -64,7 +64,7 @@ _WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
             default=_CUSTOMER,
         ),
         "asks": Option(
-            "Text for the error `format-error` if a request does not say which accounts it is for: the requirement "
+            "Text for the error `format-error` if a request does not name its accounts: the requirement "
             "in the words of the interface.",
             {"type": "string"},
             default="a consent must name accounts, or be for all of them",
@@ -82,7 +82,7 @@ _WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
             deeds=deeds("", "access-not-offered"),
         ),
         "ends_older": Option(
-            "Whether a recurring consent ends older recurring consents of its customers once it is authorised.",
+            "Whether a recurring consent ends older recurring consents of its customers when it is authorised.",
             {"type": "boolean"},
             default=True,
         ),
@@ -122,6 +122,7 @@ def create(call: Call) -> dict[str, Any]:
     document = {
         "sequence": call.next_number(),
         "status": status,
+        "created_at": call.now(),
         "accounts": accounts,
         "grants": [_grant(call, entry) for entry in asked if entry.accounts or _CHOSEN in words],
         "recurring": call.take("recurring"),
@@ -142,11 +143,11 @@ def create(call: Call) -> dict[str, Any]:
 
 
 type Place = tuple[str | int, ...]
-"""An input, and the steps to a place in it."""
+"""The name of an input, and the steps to a place in it."""
 
 
 class _Entry(NamedTuple):
-    """What is asked for: the permissions, the accounts by references or in a word, and its number in the input."""
+    """An entry of the requested access. `accounts` are references or a word; `number` is its position in the input."""
 
     number: int
     permissions: Sequence[str]
@@ -159,10 +160,10 @@ class _Entry(NamedTuple):
 
 
 def _read_access(call: Call) -> list[_Entry]:
-    """What there is of the input. Raises BankError `internal` for a mistake of the dialect."""
+    """Return the entries of the input. Raises BankError `internal` for a mistake in the dialect."""
     access = call.need("access")
     if not isinstance(access, list) or not all(isinstance(entry, dict) for entry in access):
-        raise BankError("internal", reason="the input access is a list of permissions and accounts, and here it is not")
+        raise BankError("internal", reason="the input access must be a list of permissions and accounts")
     asked = [
         _Entry(number, entry.get("permissions"), accounts, entry.get("kind"))
         for number, entry in enumerate(access)
@@ -171,16 +172,16 @@ def _read_access(call: Call) -> list[_Entry]:
     for entry in asked:
         if not isinstance(entry.accounts, list) and entry.accounts not in _WORDS:
             pointer = call.pointer_of("access", entry.number, "accounts")
-            raise BankError("format-error", path=pointer, expected="accounts are named by a list")
+            raise BankError("format-error", path=pointer, expected="accounts must be a list")
         if not isinstance(entry.permissions, list) or not all(one in PERMISSIONS for one in entry.permissions):
             pointer = call.pointer_of("access", entry.number, "permissions") or call.pointer_of("sent")
-            text = f"what a consent permits is a list of {', '.join(PERMISSIONS)}"
+            text = f"the permissions of a consent must be a list of {', '.join(PERMISSIONS)}"
             raise BankError("format-error", path=pointer, expected=text)
     return asked
 
 
 def _take_frequency(call: Call) -> int | None:
-    """Raises BankError `format-error`."""
+    """Return the requested frequency. Raises BankError `format-error`."""
     times = call.take("frequency")
     if times is not None and (not isinstance(times, int) or isinstance(times, bool)):
         text = f"{call.name_of('frequency')} must be a whole number"
@@ -189,14 +190,14 @@ def _take_frequency(call: Call) -> int | None:
 
 
 def _check_offered(call: Call, asked: Sequence[_Entry]) -> None:
-    """Raises BankError `access-not-offered`."""
+    """Raise BankError `access-not-offered` if the bank does not offer a requested kind of access."""
     for entry in asked:
         if entry.kind and entry.kind not in call.options.get("kinds", [entry.kind]):
             raise BankError("access-not-offered", path=call.pointer_of("sent"), kind=entry.kind)
 
 
 def _find_named(call: Call, asked: Sequence[_Entry]) -> list[str]:
-    """The ids of the accounts that are named. Raises BankError."""
+    """Return the ids of the named accounts. Raises BankError."""
     ids: dict[str, None] = {}
     for entry in asked:
         for position, reference in enumerate(entry.references):
@@ -218,7 +219,7 @@ def _grant(call: Call, entry: _Entry) -> Document:
 
 
 def _find_meant(call: Call, reference: Mapping[str, Any]) -> Iterator[str]:
-    """The ids of the account that is meant and of the cards that are paid from it, or of a card alone."""
+    """Yield the ids of the account that is meant and of its cards, or only the id of a card."""
     cards = call.state.all("cards").items()
     if card := next((id for id, card in cards if refers(reference, card)), None):
         yield card
@@ -229,7 +230,7 @@ def _find_meant(call: Call, reference: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_covered(call: Call, consent: Document, reference: Mapping[str, Any]) -> bool:
-    """Tells if the consent covers the account that is meant; cards are not chosen, and stay."""
+    """Return whether the consent covers the account that is meant. Cards are not chosen, so they always count."""
     id, *_ = _find_meant(call, reference)
     return id in consent["accounts"] or call.state.get("accounts", id) is None
 
@@ -300,7 +301,7 @@ def delete(call: Call) -> dict[str, Any]:
 
 
 def redirects(call: Call) -> dict[str, str | None]:
-    """The addresses that the PSU is sent back to, as the TPP registers it with a resource."""
+    """Return the addresses that the TPP registers for sending the customer back."""
     return {
         "redirect_uri": call.take("redirect_uri"),
         "nok_redirect_uri": call.take("nok_redirect_uri"),
@@ -308,20 +309,20 @@ def redirects(call: Call) -> dict[str, str | None]:
 
 
 def find_consent(call: Call, id: str) -> tuple[str, Document]:
-    """The consent, and its id as it is kept."""
+    """Return the stored id and the consent."""
     kept = as_kept(id)
     consent = call.state.get("consents", kept)
     if consent is None:
         raise BankError("consent-unknown", id=id)
     original = call.state.testdata().get("consents", {}).get(kept) or {}
     if original.get("permanent") and "permanent" not in consent:
-        # Kept by a version that let it expire, and without the member that says that it doesn't.
+        # Consents from an earlier version have no `permanent`, and expire.
         consent = {**{name: value for name, value in consent.items() if name != "status"}, **original}
     return kept, consent
 
 
 def due(consent: Mapping[str, Any]) -> datetime | None:
-    """The instant at which it expires: the day after its last one begins, by the bank's time."""
+    """Return the instant when it expires: the end of its last day in the bank's time zone."""
     until = consent.get("valid_until")
     if consent.get("permanent") or not until:
         return None
@@ -331,17 +332,17 @@ def due(consent: Mapping[str, Any]) -> datetime | None:
 
 
 def reference(call: Call, id: str) -> dict[str, Any]:
-    """An account as it is referred to (spec 2.2)."""
+    """Return the reference to an account (spec 2.2)."""
     account = call.state.get("accounts", id)
     return {"iban": iban_of(call, id), "currency": account["currency"] if account else None}
 
 
 def find_account(call: Call, reference: Mapping[str, Any], *place: str | int) -> str:
-    """The id of an account that is referred to by the first of its numbers.
+    """Return the id of the account that the first number in the reference identifies.
 
-    `place` is the input that the reference came with, and the steps to it there.
+    `place` is the input with the reference, and the steps to it.
 
-    Raises BankError: `account-not-held`, or `format-error` for no number at all and for another currency.
+    Raises BankError `account-not-held`, or `format-error` for a missing number or another currency.
     """
     name = next((name for name in IDENTIFIERS if reference.get(name)), None)
     if name is None:
@@ -349,9 +350,10 @@ def find_account(call: Call, reference: Mapping[str, Any], *place: str | int) ->
         raise BankError("format-error", path=_pointer_of(call, place), expected=expected)
     number: str = reference[name]
     id = find_by_number(call, KEPT_AS.get(name, name), number) or _pays_card(call, KEPT_AS.get(name, name), number)
-    if id is None or call.state.get("accounts", id) is None:
+    account = None if id is None else call.state.get("accounts", id)
+    if id is None or account is None:
         raise BankError("account-not-held", path=_pointer_of(call, place, name), id=number)
-    _check_currency(call, id, reference, place)
+    _check_currency(call, id, account, reference, place)
     return id
 
 
@@ -361,23 +363,25 @@ def _pointer_of(call: Call, place: Place, *members: str) -> str | None:
 
 
 def _pays_card(call: Call, name: str, number: str) -> str | None:
-    """The id of the account that the card with this number is paid from."""
+    """Return the id of the account that pays for the card with this number."""
     return next((card["account"] for card in call.state.all("cards").values() if card.get(name) == number), None)
 
 
 def check_currency(call: Call, reference: Mapping[str, Any], *place: str | int) -> None:
-    """Raises BankError `format-error` where the account is the bank's own and has another currency.
+    """Raise BankError `format-error` if the account is one of the bank's and has another currency.
 
     The parameters are as in `find_account`.
     """
     iban = reference.get("iban")
     id = find_by_number(call, "iban", iban) if iban and reference.get("currency") else None
     if id:
-        _check_currency(call, id, reference, place)
+        _check_currency(call, id, call.state.get("accounts", id) or {}, reference, place)
 
 
-def _check_currency(call: Call, id: str, reference: Mapping[str, Any], place: Place) -> None:
-    account, currency = call.state.get("accounts", id), reference.get("currency")
+def _check_currency(
+    call: Call, id: str, account: Mapping[str, Any], reference: Mapping[str, Any], place: Place
+) -> None:
+    currency = reference.get("currency")
     if account and currency and currency != account["currency"]:
         number = with_id(id, account).get("iban") or id
         text = f"currency must be {account['currency']}, that of the account {number}, or left out, not {currency}"
@@ -385,13 +389,13 @@ def _check_currency(call: Call, id: str, reference: Mapping[str, Any], place: Pl
 
 
 def _find_preconfigured(call: Call, ibans: list[str]) -> str | None:
-    """The consent that the test data ties to just this account (spec 2.1)."""
+    """Return the id of the consent that the test data define for exactly these accounts (spec 2.1)."""
     consents = call.state.testdata().get("consents", {}).items()
     return next((id for id, c in consents if c["role"] == "authorised" and c["accounts"] == ibans), None)
 
 
 def _restore(call: Call, id: str) -> None:
-    """Shows the consent as it is preconfigured; authorisations of it that are open go on."""
+    """Reset the consent to its preconfigured content. Its open authorisations continue."""
     begun = [
         authorisation_id
         for authorisation_id, _ in signing.open_authorisations(call, call.state.get("consents", id) or {})

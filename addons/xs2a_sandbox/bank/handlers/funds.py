@@ -21,7 +21,7 @@ from xs2a_sandbox.errors import BankError
     returns="available",
 )
 def confirm(call: Call) -> dict[str, Any]:
-    """Check whether the named account, or that of a mandate, has the money. The money is not reserved."""
+    """Check whether the named account, or the account of a mandate, has the money. The money is not reserved."""
     account_id, money = _asked(call)
     account = call.state.get("accounts", account_id)
     if account is None:
@@ -35,7 +35,7 @@ def confirm(call: Call) -> dict[str, Any]:
 
 
 def _asked(call: Call) -> tuple[str, Any]:
-    """The account, and the money that it would have to pay. Nobody has chosen an account yet where it is empty."""
+    """Return the account and the amount that it would have to pay. The account is empty if none has been chosen yet."""
     if call.take("mandate") is not None:
         _, mandate = find_mandate(call)
         return payer_of(mandate) or "", mandate["amount"]

@@ -1,4 +1,4 @@
-"""The ids that the bank gives out: in which form, and how they are found again."""
+"""The forms of the ids that the bank creates: makes ids, and recognises the form of existing ones."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -10,14 +10,14 @@ from xs2a_sandbox.cassette.handler import Option
 from xs2a_sandbox.documents.formats import is_uuid
 
 _PREFIX = re.compile(r"[A-Za-z]+[._~-]")
-"""The part that ids have before what tells them apart."""
+"""The constant beginning of ids."""
 
 
 def form(what: str) -> Option:
-    """The option that says in which form these ids are made."""
+    """Return an option of a handler that sets the form of new ids."""
     return Option(
         f"The form of the ids of new {what}: `{{uuid}}`, or a number of characters such as `{{digits:12}}`, "
-        "`{hex:32}`, `{capitals:10}` (which has digits, too) or `{base64url:22}`. Text may come before or after: "
+        "`{hex:32}`, `{capitals:10}` (which also contains digits) or `{base64url:22}`. Text may precede or follow it: "
         "`PAY-{digits:8}`.",
         {
             "type": "string",
@@ -28,7 +28,7 @@ def form(what: str) -> Option:
 
 
 def new_id(call: Call, collection: str, options: Mapping[str, Any], name: str = "ids") -> str:
-    """An id in the form that the option says, which nothing of the collection has."""
+    """Return an unused id of the collection, in the form that the option sets."""
     template = options.get(name) or UUID
     id = call.new_id(template)
     while template != UUID and call.state.get(collection, id) is not None:
@@ -37,7 +37,7 @@ def new_id(call: Call, collection: str, options: Mapping[str, Any], name: str = 
 
 
 def form_of(ids: Collection[str]) -> str | None:
-    """The form that all these ids have; None where it is none that could be said."""
+    """Return the form that all these ids have, or None if no form describes them."""
     prefixes = {match[0] if (match := _PREFIX.match(id)) else "" for id in ids}
     prefix = prefixes.pop() if len(prefixes) == 1 else ""
     rests = [id.removeprefix(prefix) for id in ids]

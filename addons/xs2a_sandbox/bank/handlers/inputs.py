@@ -1,4 +1,4 @@
-"""What handlers take of a request; the dialect says where its requests have it."""
+"""The inputs that handlers take from a request. The dialect defines their places."""
 
 from typing import Any
 
@@ -69,10 +69,31 @@ SCHEDULE = Input(
     "schedule",
     "When a standing order is executed: `start`, `end`, `frequency`, `day`, `months` and the `rule` for closed days.",
 )
+VERIFY_PAYEES = Input(
+    "verify_payees",
+    "Whether the bank verifies the payees of the payment: true or false. By default false. It verifies only payees "
+    "with an IBAN that are paid in EUR.",
+)
 BATCH = Input("batch", "Whether a bulk payment is booked as one sum: true or false.")
 SENT = Input("sent", "The data that the app sent, to return them unchanged.")
+PART_COUNT = Input("part_count", "The number of single payments that the app has announced.")
+CONTROL_SUM = Input(
+    "control_sum", "The sum of the amounts of all single payments that the app has announced, whatever their currency."
+)
 
+PAYEES = Input(
+    "payees",
+    "A list of the payees to verify, each with an `account` (`iban`), and a `name` or `identifiers`: a list of "
+    "`scheme` and `value`.",
+)
 AMOUNT = Input("amount", "The `currency` and the `amount`.")
+
+LIMITS = Input(
+    "limits",
+    "How much the payments of a recurring mandate may be: a list of `amount` and `currency`, each for one payment, or "
+    "for all payments in a `period`: `day`, `week`, `fortnight`, `month`, `half-year` or `year`. Periods are those of "
+    "the calendar, or with `from: mandate` start on the day of the mandate.",
+)
 
 PAYMENTS = Input("payments", "The ids of the payments that are authorised together.")
 CONSENTS = Input("consents", "The ids of the consents that are authorised together.")
@@ -105,17 +126,17 @@ TOKEN = Input("token", "The token to revoke.")
 
 
 def read_wish(call: Call, input: Input) -> bool | None:
-    """What the request says of something that is true or false; None where it says neither."""
+    """Return a yes-or-no input as a boolean, or None if it is missing or neither."""
     return read_truth(call.take(input.name))
 
 
 def take_date(call: Call, input: Input) -> str | None:
-    """Raises BankError `format-error` for what is no date."""
+    """Return the date in an input. Raises BankError `format-error`."""
     return check_date(call, call.take(input.name), input.name)
 
 
 def check_date(call: Call, value: Any, *place: str) -> str | None:
-    """A date by ISO 8601, or None without a value; `place` is the input that it came with, and the steps to it there.
+    """Return an ISO 8601 date, or None without a value. `place` is the input with the value, and the steps to it.
 
     Raises BankError `format-error`.
     """

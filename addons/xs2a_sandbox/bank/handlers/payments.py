@@ -6,10 +6,12 @@ from typing import Any
 
 from xs2a_sandbox.bank.domain.access import IDENTIFIERS, strip_reference
 from xs2a_sandbox.bank.domain.accounts import iban_of
+from xs2a_sandbox.bank.domain.amounts import decimals_of
 from xs2a_sandbox.bank.domain.bookings import compute_available, convert
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
+from xs2a_sandbox.bank.domain.payees import NOT_POSSIBLE, verify
 from xs2a_sandbox.bank.domain.schedule import BULK, SINGLE, T2
-from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon, payer_of
+from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon, in_state, payer_of
 from xs2a_sandbox.bank.formats import pain_001
 from xs2a_sandbox.bank.handlers import inputs
 from xs2a_sandbox.bank.handlers.approaches import (
@@ -24,26 +26,23 @@ from xs2a_sandbox.bank.handlers.approaches import (
 from xs2a_sandbox.bank.handlers.consents import check_currency, find_account, redirects
 from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.bank.handlers.inputs import read_truth
+from xs2a_sandbox.bank.handlers.payees import VERIFICATION, tell_payees
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.documents.formats import as_kept, is_amount
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-_DECIMALS = dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0)
-_DECIMALS |= dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3)
-"""ISO 4217 minor units where they are not two."""
-
 type Money = tuple[str, str]
 """Currency and amount, as they were sent."""
 
 BY_ID = (inputs.PAYMENT.needed, inputs.SERVICE.needed, inputs.PRODUCT.needed)
-"""What `find_payment` takes."""
+"""The inputs of `find_payment`."""
 _STATES = {"type": "array", "items": {"enum": list(PAYMENT.states)}}
 _TOLD = "status kind service product debtor parts amount execute_on schedule batch sent".split()
-"""The members of a payment that `payments.read` tells."""
+"""The members of a payment that `payments.read` returns."""
 ORDER = (inputs.DEBTOR, inputs.PARTS, inputs.EXECUTE_ON, inputs.SCHEDULE, inputs.BATCH)
-"""What says who pays whom, how much and when."""
+"""The inputs that define who pays whom, how much and when."""
 
 
 EXECUTION = {
@@ -55,6 +54,15 @@ EXECUTION = {
         {"enum": ["any", T2]},
         default="any",
     ),
+}
+BODY = {
+    "body": Option(
+        "Where the payment is: in the inputs, or in a body that is XML (pain.001). For a standing order the XML "
+        "is the part `xml_sct` of a multipart body, next to `json_standingorderType`.",
+        {"enum": ["json", "pain.001"]},
+        default="json",
+        choices={"pain.001": deeds("headers.content-type")},
+    )
 }
 WHO_PAYS = {
     "payer": Option(
@@ -73,65 +81,65 @@ WHO_PAYS = {
         inputs.PRODUCT.needed,
         inputs.KIND,
         inputs.INSTANT,
+        inputs.VERIFY_PAYEES,
         *ORDER,
         inputs.SENT,
         inputs.ONCE,
         *WITH_RESOURCE,
     ),
     raises="account-not-held credentials-invalid execution-date-invalid format-error period-invalid",
-    returns=f"id status service product self {BEGUN}",
+    returns=f"id status service product self payees {BEGUN}",
     options={
-        "body": Option(
-            "Where the payment is: in the inputs, or in a body that is XML (pain.001). For a standing order the XML "
-            "is the part `xml_sct` of a multipart body, next to `json_standingorderType`.",
-            {"enum": ["json", "pain.001"]},
-            default="json",
-            choices={"pain.001": deeds("headers.content-type")},
-        ),
+        **BODY,
         **EXECUTION,
         **WHO_PAYS,
+        **VERIFICATION,
         "ids": form("payments"),
         **WHETHER_APART,
         **APPROACH_OPTIONS,
     },
 )
 def initiate(call: Call) -> dict[str, Any]:
-    """Create a payment. The bank checks the funds now; the first read of the payment shows the result."""
+    """Create a payment. The bank checks the funds now; the first read of the payment shows the result.
+
+    If the bank verifies payees, `payees` are those that are not a match and that no page shows to the customer, each
+    with the `name` in the request, its `name_match` and `suggested_name`.
+    """
     service, product = _address(call)
     kind = call.take("kind") or SINGLE
     is_xml = call.options["body"] == "pain.001"
-    order = pain_001.read(call, kind) if is_xml else take_order(call)
-    members, moneys = read_order(call, order, kind)
+    members, moneys = read_order(call, take_order_or_xml(call, kind), kind)
     id = new_id(call, "payments", call.options)
     document = {
         "sequence": call.next_number(),
         "service": service,
         "product": product,
         "status": "RCVD",
+        "created_at": call.now(),
         "sent": None if is_xml else call.take("sent"),
         **members,
         **redirects(call),
     }
     if is_xml:
-        text = call.request.body.decode(errors="replace")
-        named = {"text": text, "message_id": pain_001.message_id(call)}
-        document["document"] = {"media": call.headers["content-type"], **named}
+        document["document"] = {**read_document(call), "message_id": pain_001.message_id(call)}
     document |= execution(call)
     covered = is_covered(call, payer_of(document), moneys)
     call.state.put("payments", id, document if covered else {**document, "unfunded": True})
     path = f"{call.self_path}/{id}"
+    begun = start_implicit(call, FAMILIES["payment"], id, path)
     return {
         "id": id,
         "status": "RCVD",
         "service": service,
         "product": product,
         "self": path,
-        **start_implicit(call, FAMILIES["payment"], id, path),
+        "payees": tell_payees(members, begun),
+        **begun,
     }
 
 
 def tell_debtor(call: Call, payment: Mapping[str, Any]) -> Document | None:
-    """The account that pays, as it was named, and with its IBAN; None where nobody has chosen one yet."""
+    """Return the paying account as the app named it, with its IBAN, or None if none has been chosen yet."""
     debtor = payment.get("debtor")
     return {"iban": iban_of(call, debtor["account"]), **debtor} if debtor else None
 
@@ -140,9 +148,19 @@ def take_order(call: Call) -> dict[str, Any]:
     return {input.name: call.take(input.name) for input in ORDER}
 
 
+def take_order_or_xml(call: Call, kind: str) -> dict[str, Any]:
+    """Return the inputs ORDER, read as the option `body` says."""
+    return pain_001.read(call, kind) if call.options["body"] == "pain.001" else take_order(call)
+
+
+def read_document(call: Call) -> Document:
+    """Return the body of the request as it was sent, with its media type."""
+    return {"media": call.headers.get("content-type"), "text": call.request.body.decode(errors="replace")}
+
+
 def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Document, list[Money]]:
-    """The members of a payment that say who pays whom, how much and when, and all that is paid. Raises BankError."""
-    account_id = _payer(call, order["debtor"] or {})
+    """Return the members that define who pays whom, how much and when, and all amounts. Raises BankError."""
+    account_id = find_payer(call, order["debtor"] or {})
     moneys = _moneys(call, order["parts"])
     for number, part in enumerate(order["parts"]):
         _check_texts(call, _TEXTS, part, number)
@@ -151,11 +169,15 @@ def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Documen
     _check_dates(call, order)
     amount = _total(moneys) if kind == BULK else dict(zip(("currency", "amount"), moneys[0], strict=True))
     written = write_order({**order, "instant": call.take("instant")}, account_id)
-    return {"kind": kind, **written, "amount": amount}, moneys
+    verified = (
+        [_verify_payee(call, part) for part in written["parts"]] if read_truth(call.take("verify_payees")) else []
+    )
+    outcomes = {"verifications": verified} if any(verified) else {}
+    return {"kind": kind, **written, "amount": amount, **outcomes}, moneys
 
 
 def write_order(order: Mapping[str, Any], account: str | None) -> Document:
-    """Returns the members of a payment that say who pays whom, when and how, without those that have no value."""
+    """Return the members of a payment that define who pays whom, when and how. Empty ones are left out."""
     parts = [clean(part) for part in order["parts"] or () if isinstance(part, dict)]
     kept = {
         "debtor": {"account": account, **strip_reference(order["debtor"] or {})} if account else None,
@@ -169,7 +191,7 @@ def write_order(order: Mapping[str, Any], account: str | None) -> Document:
 
 
 def execution(call: Call) -> Document:
-    """The members of a payment that say how the bank executes it, where that is not as usual."""
+    """Return the members of a payment that define how the bank executes it, if not in the default way."""
     days, executed = call.options["business_days"], call.options["executed"]
     return {**({"business_days": T2} if days == T2 else {}), **({"executed": executed} if executed != "ACSP" else {})}
 
@@ -188,7 +210,7 @@ def read(call: Call) -> dict[str, Any]:
     id, payment = find_payment(call)
     rejected = PAYMENT.after(payment["status"], "funds do not cover it")
     if payment.get("unfunded") and rejected:
-        payment = {**payment, "status": rejected}
+        payment = in_state(call, payment, rejected)
         call.state.put("payments", id, payment)
     document = payment.get("document") or {}
     return {
@@ -208,11 +230,11 @@ def read(call: Call) -> dict[str, Any]:
     },
 )
 def cancel(call: Call) -> dict[str, Any]:
-    """Cancel a payment, or return how its cancellation must be authorised; `status` is its status afterwards."""
+    """Cancel a payment, or return how its cancellation must be authorised. `status` is the status afterwards."""
     id, payment = find_payment(call)
     status = payment["status"]
     if status in call.options["at_once"]:
-        call.state.put("payments", id, {**payment, "status": "CANC"})
+        call.state.put("payments", id, in_state(call, payment, "CANC"))
         abandon(call, payment)
         return {"status": "CANC", "approach": None, "next": []}
     if status not in call.options["authorised"]:
@@ -221,12 +243,12 @@ def cancel(call: Call) -> dict[str, Any]:
 
 
 def _address(call: Call) -> tuple[str, str]:
-    """Service and product."""
+    """Return service and product."""
     return call.need("service"), call.need("product")
 
 
 def find_payment(call: Call) -> tuple[str, Document]:
-    """A payment is only known under the service and product it was initiated with."""
+    """Return the payment and its id. Raises BankError `payment-unknown`, also for another service or product."""
     id = call.need("payment")
     payment = call.state.get("payments", as_kept(id))
     if payment is None or (payment.get("service"), payment.get("product")) != _address(call):
@@ -253,16 +275,16 @@ def _check_dates(call: Call, order: Mapping[str, Any]) -> None:
 
 
 def check_money(call: Call, money: Any, *place: str | int) -> Money:
-    """Raises BankError `format-error` where it is none, or has more decimals than the currency.
+    """Return currency and amount. Raises BankError `format-error` for anything else, or too many decimals.
 
-    `place` is the input that it came with, and the steps to it there.
+    `place` is the input with the amount, and the steps to it.
     """
+    currency, amount = (money.get("currency"), money.get("amount")) if isinstance(money, dict) else (None, None)
     input, *steps = place
-    if not isinstance(money, dict) or not all(isinstance(money.get(name), str) for name in ("currency", "amount")):
+    if not isinstance(currency, str) or not isinstance(amount, str):
         text = f"{call.name_of(str(input), *steps)} must have a currency and an amount"
         raise BankError("format-error", path=call.pointer_of(str(input), *steps), expected=text)
-    currency, amount = money["currency"], money["amount"]
-    decimals = _DECIMALS.get(currency, 2)
+    decimals = decimals_of(currency)
     if is_amount(amount) and len(amount.partition(".")[2]) <= decimals:
         return currency, amount
     text = f"an amount in {currency} has at most {decimals} decimals"
@@ -270,8 +292,11 @@ def check_money(call: Call, money: Any, *place: str | int) -> Money:
     raise BankError("format-error", path=call.pointer_of(str(input), *steps, "amount"), expected=expected)
 
 
-def _payer(call: Call, debtor: Mapping[str, Any]) -> str | None:
-    """The id of the account that pays; where none is named, the customer's first, or None for one yet to be chosen."""
+def find_payer(call: Call, debtor: Mapping[str, Any]) -> str | None:
+    """Return the id of the account that pays, or None if the customer has yet to choose it.
+
+    The default is the customer's first account. Raises BankError.
+    """
     if any(debtor.values()):
         return find_account(call, debtor, "debtor")
     if call.options["payer"] == "chosen":
@@ -287,15 +312,24 @@ def _payer(call: Call, debtor: Mapping[str, Any]) -> str | None:
     return account_id
 
 
+def _verify_payee(call: Call, part: Mapping[str, Any]) -> Document | None:
+    """Verify the payee of a part that is paid in EUR to an IBAN. Return None for other parts."""
+    creditor = part.get("creditor") or {}
+    if part["amount"]["currency"] != "EUR" or not (creditor.get("account") or {}).get("iban"):
+        return None
+    outcome = verify(call, {"name": creditor.get("name"), "account": creditor["account"]}, call.options["verification"])
+    return {"name_match": outcome["name_match"] or NOT_POSSIBLE, "suggested_name": outcome["suggested_name"]}
+
+
 def _moneys(call: Call, parts: Any) -> list[Money]:
     if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
-        text = f"{call.name_of('parts')} must be a list of one payment or more"
+        text = f"{call.name_of('parts')} must be a list of one or more payments"
         raise BankError("format-error", path=call.pointer_of("parts"), expected=text)
     return [check_money(call, part.get("amount"), "parts", number, "amount") for number, part in enumerate(parts)]
 
 
 def is_covered(call: Call, account_id: str | None, moneys: Sequence[Money]) -> bool:
-    """Tells if the account has the money; true as long as nobody has chosen one. Raises BankError."""
+    """Return whether the account has enough money. True if no account has been chosen yet. Raises BankError."""
     if account_id is None:
         return True
     account = call.state.get("accounts", account_id) or {}
@@ -314,11 +348,11 @@ _TEXTS: Mapping[str, Any] = {
     "remittance": {"text": str},
     "creditor": {"name": str, "account": dict.fromkeys((*IDENTIFIERS, "currency"), str)},
 }
-"""The members of a part that are texts, and those that hold texts."""
+"""The members of a part that must be texts, and the objects that contain texts."""
 
 
 def _check_texts(call: Call, expected: Mapping[str, Any], members: Mapping[str, Any], *place: str | int) -> None:
-    """Raises BankError `format-error` where something else stands in place of a text, or of what holds it."""
+    """Raise BankError `format-error` if a member has the wrong type."""
     for name, value in members.items():
         form = expected.get(name)
         if form is None or value is None:
@@ -330,12 +364,12 @@ def _check_texts(call: Call, expected: Mapping[str, Any], members: Mapping[str, 
         elif isinstance(value, dict):
             _check_texts(call, form, value, *place, name)
         else:
-            text = f"there is no {next(iter(form))} in what stands here"
+            text = f"{call.name_of('parts', *place, name)} must be an object"
             raise BankError("format-error", path=call.pointer_of("parts", *place, name), expected=text)
 
 
 def _total(moneys: Sequence[Money]) -> Document | None:
-    """The sum of a bulk; in several currencies there is none."""
+    """Return the sum of a bulk payment, or None if there are several currencies."""
     (currency, _), *_ = moneys
     if any(other != currency for other, _ in moneys):
         return None
@@ -343,16 +377,19 @@ def _total(moneys: Sequence[Money]) -> Document | None:
 
 
 def clean(part: Mapping[str, Any]) -> Document:
-    """The part without what has no value."""
+    """Return the part without empty members."""
     creditor = part.get("creditor") or {}
     account = strip_reference(creditor.get("account") or {})
     return _drop_empty({**part, "creditor": {**creditor, "account": account}})
 
 
 def _drop_empty(members: Mapping[str, Any]) -> Document:
+    """Return a copy without members that have no value. Numbers and false are values."""
     kept = {}
     for name, value in members.items():
-        inner = _drop_empty(value) if type(value) is dict else value
-        if inner or inner is False or inner == 0:
-            kept[name] = inner
+        if type(value) is dict:
+            if inner := _drop_empty(value):
+                kept[name] = inner
+        elif value or value is False or value == 0:
+            kept[name] = value
     return kept

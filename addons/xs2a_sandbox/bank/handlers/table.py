@@ -1,4 +1,4 @@
-"""All handlers and actions, by the names that cassettes know them by."""
+"""All handlers and actions, by the names that cassettes use."""
 
 from dataclasses import replace
 from functools import cache
@@ -12,6 +12,7 @@ from xs2a_sandbox.bank.handlers import (
     consents,
     funds,
     mandates,
+    payees,
     payments,
     token,
 )
@@ -22,7 +23,7 @@ from xs2a_sandbox.plugins import plugins
 
 HANDLERS = {
     value.name: replace(value, does=ACTS.get(value.name))
-    for module in (accounts, authorisations, baskets, cards, consents, funds, mandates, payments, token)
+    for module in (accounts, authorisations, baskets, cards, consents, funds, mandates, payees, payments, token)
     for value in vars(module).values()
     if isinstance(value, Handler)
 }
@@ -32,10 +33,13 @@ NAMED = HANDLERS | ACTIONS
 
 @cache
 def collect_handlers() -> dict[str, Handler]:
-    """All that cassettes can name, those of plugins included. Raises ConfigError where two have one name."""
+    """Return all handlers and actions, including those of plugins. Raises ConfigError if two have the same name."""
     found = dict(NAMED)
     for handler in plugins().collect("handlers"):
         if handler.name in found:
-            raise ConfigError(f"a plugin has a handler {handler.name}, which is there already: give it another name")
+            raise ConfigError(
+                f"a plugin has a handler {handler.name}, but this name is already taken: give the plugin's "
+                "handler another name"
+            )
         found[handler.name] = handler
     return found

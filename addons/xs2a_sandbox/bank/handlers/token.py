@@ -1,12 +1,12 @@
 """Access tokens for clients of the test data (RFC 6749; PKCE: RFC 7636; by certificate and bound to it: RFC 8705).
 
-They are bound to a key (RFC 9449) where a bank says so, and ended by who has them (RFC 7009).
+A bank may also bind them to a key (RFC 9449). Clients can revoke them (RFC 7009).
 """
 
 import base64
 import binascii
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
@@ -25,7 +25,7 @@ from xs2a_sandbox.bank.handlers.inputs import (
     SCOPE,
     TOKEN,
 )
-from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette import Call, Operation
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.media_type import media_type
@@ -36,15 +36,15 @@ BY_CLIENT, BY_CODE, BY_REFRESHING = "client_credentials", "authorization_code", 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 _GRANTED = ("client", "scope", "family", "resource", "authorisation", "psuId", "code")
-"""The members that tokens keep of the code that they were given for, and of the token that was refreshed."""
+"""The members that a token copies from its code, or from the token that was refreshed."""
 
 Credentials = tuple[str, tuple[str, ...] | None]
-"""A client's id, and its secret in the ways it can be meant; None: its certificate stands for the secret."""
+"""A client's id, and the possible readings of its secret, or None if its certificate replaces the secret."""
 
 
 _OF_CLIENT = (GRANT_TYPE, CLIENT_ID, CLIENT_SECRET, CLIENT)
 _IN_FORMS = {CODE_REDIRECT_URI.name: "redirect_uri"}
-"""What forms call an input, where that is otherwise."""
+"""The names of inputs in forms, if they differ."""
 
 
 @handler(
@@ -119,7 +119,7 @@ def revoke(call: Call) -> dict[str, Any]:
     """
     form = _form(call)
     secret, client = _read_required(form, "token"), _client(call, form)
-    # One that is unknown has ended already, whatever token_type_hint says.
+    # An unknown token counts as revoked (RFC 7009, 2.2). The parameter token_type_hint is not needed.
     for collection in (TOKENS, REFRESH_TOKENS):
         if (kept := call.state.get(collection, secret)) is None:
             continue
@@ -132,11 +132,16 @@ def revoke(call: Call) -> dict[str, Any]:
 
 
 ENDPOINTS = (issue.name, revoke.name)
-"""The handlers to which clients come without a token."""
+"""The handlers that clients call without a token."""
+
+
+def are_issued(operations: Iterable[Operation]) -> bool:
+    """Return whether one of the operations issues tokens. Otherwise apps bring tokens of their own."""
+    return any(operation.behaviour.handler == issue.name for operation in operations)
 
 
 def _end(call: Call, code: str) -> None:
-    """Ends all tokens that were given for the code, or by refreshing those."""
+    """Revoke all tokens that were issued for the code, directly or by refreshing."""
     for collection in (TOKENS, REFRESH_TOKENS):
         for secret, kept in call.state.all(collection).items():
             if kept.get("code") == code:
@@ -144,25 +149,30 @@ def _end(call: Call, code: str) -> None:
 
 
 def _scope_of_its_own(call: Call, form: Mapping[str, str]) -> str | None:
-    """Returns the scope of a client without a customer; None where it names none, or nobody looks at it."""
+    """Return the scope of a client without a customer, or None if it names none or scopes are not checked."""
     offered, scope = call.options.get("scopes"), form.get("scope")
     if offered is None or scope is None:
         return None
     if not set(scope.split()) <= set(offered):
         listed = ", ".join(offered)
-        raise BankError("scope-invalid", expected=f"without a customer the scope is of {listed}, with blanks between")
+        raise BankError(
+            "scope-invalid",
+            expected=(
+                f"the scope of a token without a customer can only contain these words, separated by spaces: {listed}"
+            ),
+        )
     return scope
 
 
 def new_code(call: Call, id: str, authorisation: Mapping[str, Any]) -> str:
-    """The code for the token that a customer's authorisation is worth, kept with what the app has to show for it."""
+    """Store and return the code that the app can exchange for a token of the customer's authorisation."""
     of = {name: authorisation[name] for name in ("family", "resource")}
     members = {**authorisation["oauth"], **of, "authorisation": id, "psuId": authorisation.get("psuId")}
     return _keep(call, CODES, habit(call, authorisation, "code_expires_after"), members)
 
 
 def _exchange(call: Call, form: Mapping[str, str], client: str, *, refreshable: bool) -> dict[str, Any]:
-    """The tokens for a code, once: who brings it a second time ends them (RFC 6749, 4.1.2)."""
+    """Issue the tokens for a code. A second use of the code revokes them (RFC 6749, 4.1.2)."""
     code, uri = (_read_required(form, name) for name in ("code", "redirect_uri"))
     endpoint = call.authorising.endpoint
     if endpoint is None or endpoint.needs_challenge:
@@ -170,9 +180,11 @@ def _exchange(call: Call, form: Mapping[str, str], client: str, *, refreshable: 
     kept = _own(call, CODES, code, client, "code")
     if kept.get("exchanged"):
         _end(call, code)
-        raise BankError("grant-invalid", keep=True, expected="the code has been used; its tokens have ended")
+        raise BankError(
+            "grant-invalid", keep=True, expected="the code was used before, so its tokens have been revoked"
+        )
     if uri != kept["redirect_uri"]:
-        raise BankError("grant-invalid", expected="the redirect_uri is not that of the authorization request")
+        raise BankError("grant-invalid", expected="the redirect_uri must be the same as in the authorization request")
     _check_verifier(form, kept.get("challenge"))
     members = _grant({**kept, "code": code})
     tokens = [_new_token(call, members)]
@@ -183,20 +195,27 @@ def _exchange(call: Call, form: Mapping[str, str], client: str, *, refreshable: 
 
 
 def _check_verifier(form: Mapping[str, str], challenge: str | None) -> None:
-    """Raises BankError where it is not that of the challenge; one without a challenge is a trick (RFC 9700, 2.1.1)."""
+    """Check the verifier against the challenge. A verifier without a challenge is an attack (RFC 9700, 2.1.1)."""
     if challenge is None:
         if "code_verifier" in form:
-            raise BankError("grant-invalid", expected="the authorization request had no code_challenge")
+            raise BankError(
+                "grant-invalid",
+                expected="the code_verifier must be left out, because the authorization request had no code_challenge",
+            )
     elif not _is_same(challenge, challenge_of(_read_required(form, "code_verifier"))):
-        raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
+        raise BankError(
+            "grant-invalid", expected="the code_verifier does not match the code_challenge of the authorization request"
+        )
 
 
 def _refresh(call: Call, form: Mapping[str, str], client: str) -> dict[str, Any]:
-    """A new token; the refresh token stays as good as it was."""
+    """Issue a new access token. The refresh token stays valid."""
     kept = _own(call, REFRESH_TOKENS, _read_required(form, "refresh_token"), client, "refresh_token")
     scope = kept.get("scope")
     if form.get("scope", scope) != scope:
-        raise BankError("scope-invalid", expected=f"the refresh_token is for {scope or 'no scope'}")
+        raise BankError(
+            "scope-invalid", expected=f"the scope must not exceed the scope of the refresh_token: {scope or 'no scope'}"
+        )
     return _answer(call, _new_token(call, _grant(kept)), scope=scope)
 
 
@@ -212,11 +231,13 @@ def _answer(call: Call, token: str, refresh_token: str | None = None, *, scope: 
 
 
 def _new_token(call: Call, members: Document) -> str:
-    """An access token, bound where the bank does so. Raises BankError."""
+    """Issue an access token, bound to a certificate or key if the bank does that. Raises BankError."""
     bound = {}
     if call.options["certificate_bound"]:
         if (thumbprint := certificate_of(call)) is None:
-            text = "tokens are bound to the client certificate (RFC 8705), and none was shown"
+            text = (
+                "tokens are bound to the client certificate (RFC 8705), so send the request with a client certificate"
+            )
             raise BankError("token-request-invalid", expected=text)
         bound[CERTIFICATE] = thumbprint
     if call.options["dpop_bound"]:
@@ -228,14 +249,14 @@ def _new_token(call: Call, members: Document) -> str:
 
 
 def _keep(call: Call, collection: str, seconds: int, members: Document) -> str:
-    """The new secret under which the document is kept until it expires."""
+    """Store the document under a new secret, and return the secret."""
     secret = secrets.token_urlsafe(32)
     call.state.put(collection, secret, {**members, "expires": call.clock.after(seconds).isoformat()})
     return secret
 
 
 def _own(call: Call, collection: str, secret: str, client: str, name: str) -> Document:
-    """The document of a secret that was given to this client, and is still good. Raises BankError `grant-invalid`."""
+    """Return the document of a valid secret of this client. Raises BankError `grant-invalid`."""
     kept = call.state.get(collection, secret)
     if kept is None or kept["client"] != client:
         raise BankError("grant-invalid", expected=f"the {name} is unknown, or was given to another client")
@@ -245,7 +266,7 @@ def _own(call: Call, collection: str, secret: str, client: str, name: str) -> Do
 
 
 def challenge_of(verifier: str) -> str:
-    """The code_challenge of a code_verifier, by S256 (RFC 7636, 4.2)."""
+    """Return the code_challenge of a code_verifier, by S256 (RFC 7636, 4.2)."""
     return hash_key(verifier.encode())
 
 
@@ -256,7 +277,7 @@ def _read_required(form: Mapping[str, str], name: str) -> str:
 
 
 def _form(call: Call) -> Mapping[str, str]:
-    """The parameters of the request, by the names that they have in forms: those of a form, or what the inputs say."""
+    """Return the parameters by their names in forms. They come from a form, or from the dialect's inputs."""
     if call.inputs.keys() & {GRANT_TYPE.name, TOKEN.name}:
         inputs = (*_OF_CLIENT, CODE, CODE_REDIRECT_URI, CODE_VERIFIER, REFRESH_TOKEN, SCOPE, TOKEN)
         found = ((_IN_FORMS.get(input.name, input.name), call.take(input.name)) for input in inputs)
@@ -270,26 +291,26 @@ def _form(call: Call) -> Mapping[str, str]:
     form = dict(pairs)
     if len(form) != len(pairs):
         raise BankError("token-request-invalid", expected="no parameter may be sent twice")
-    # A parameter without a value counts as left out.
+    # A parameter without a value counts as missing.
     return {name: value for name, value in form.items() if value}
 
 
 def _client(call: Call, form: Mapping[str, str]) -> str:
-    """The id of the client that asks. Raises BankError."""
+    """Return the id of the authenticated client. Raises BankError."""
     if CLIENT.name in call.inputs:
         known = call.take(CLIENT.name)
         if not known or call.state.get("clients", str(known)) is None:
-            raise BankError("token-client-unknown", expected="the client has not shown who it is")
+            raise BankError("token-client-unknown", expected="the client did not identify itself")
         return str(known)
     id, secrets = _credentials(call, form)
     client = call.state.get("clients", id)
     if client is None or (secrets is not None and not any(_is_same(client["secret"], secret) for secret in secrets)):
-        raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
+        raise BankError("token-client-unknown", expected="the client is unknown, or its secret is wrong")
     return id
 
 
 def client_id(call: Call) -> str | None:
-    """The id of the client that asks for a token or ends one, whoever it really is; None where it names none."""
+    """Return the id that the client claims in a token request, without checking it; None if there is none."""
     try:
         return call.take(CLIENT.name) or _credentials(call, _form(call))[0]
     except BankError:
@@ -300,24 +321,24 @@ def _credentials(call: Call, form: Mapping[str, str]) -> Credentials:
     scheme, _, encoded = call.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "basic":
         if "client_secret" in form:
-            text = "the client must say who it is in one way: with HTTP Basic, or with client_id and client_secret"
+            text = "the client must identify itself only once: with HTTP Basic, or with client_id and client_secret"
             raise BankError("token-request-invalid", expected=text)
         return _basic(encoded)
     if "client_id" not in form:
-        text = "the client must say who it is: with HTTP Basic, or with client_id, with or without client_secret"
+        text = "the client must identify itself: with HTTP Basic, or with client_id, with or without client_secret"
         raise BankError("token-client-unknown", expected=text)
-    # Without a secret it is mutual TLS that says who the client is, and no door asks for a certificate.
+    # Without a secret, mutual TLS identifies the client, but no door requests a certificate.
     return form["client_id"], (form["client_secret"],) if "client_secret" in form else None
 
 
 def _basic(encoded: str) -> Credentials:
-    """The RFC wants both parts form-encoded first; most clients do not do it, so that either is meant."""
+    """Parse HTTP Basic. Both parts may be form-encoded, as the RFC requires, or not, as most clients send them."""
     try:
         id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
         colon = ""
     if not colon:
-        raise BankError("token-client-unknown", expected="HTTP Basic takes client_id:client_secret in base64")
+        raise BankError("token-client-unknown", expected="HTTP Basic must contain client_id:client_secret in base64")
     return unquote_plus(id), (secret, unquote_plus(secret))
 
 

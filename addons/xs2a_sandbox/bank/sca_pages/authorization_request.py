@@ -11,7 +11,7 @@ from xs2a_sandbox.bank.sca_pages.html import PRIVATE
 from xs2a_sandbox.bank.sca_pages.return_address import accept, with_members
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.dialect.authorisation import SECTION, OAuthEndpoint
-from xs2a_sandbox.cassette.evaluation.expressions import render
+from xs2a_sandbox.cassette.evaluation.expressions import Scope, render
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.formats import as_kept
@@ -38,19 +38,22 @@ def lead_on(call: Call, endpoint: OAuthEndpoint) -> Response:
 
     Raises BankError, which the payment user sees, if the address may not belong to the app.
     """
-    query = {name: text for name, text in call.query.items() if text}
+    scope = call.scope()
+    pushed = render(endpoint.pushed, scope) if endpoint.pushed else None
+    sent = {**call.query, **(pushed if isinstance(pushed, Mapping) else {})}
+    query = {name: text for name, text in sent.items() if isinstance(text, str) and text}
     client = call.state.get("clients", query.get("client_id", ""))
     if client is None:
-        raise BankError("format-error", expected="the link must name a known TPP as client_id")
+        raise BankError("format-error", expected="the client_id in the link must be the id of a known TPP")
     back = query.get("redirect_uri", "")
     if not accept(back) or "#" in back:
-        raise BankError("format-error", expected="the link must name the address of the TPP's app as redirect_uri")
+        raise BankError("format-error", expected="redirect_uri must be an absolute URL without a fragment")
     if back not in client.get("redirectUris", [back]):
         raise BankError("format-error", expected="redirect_uri must be an address that this TPP has registered")
     state = {"state": query["state"]} if "state" in query else {}
     try:
         _check(call, endpoint, query)
-        id, authorisation = _find_waiting(call, endpoint, query)
+        id, authorisation = _find_waiting(call, endpoint, query, {**scope, "query": query})
         page = page_of(call, authorisation)
         if not page:
             # Without a page it would redirect to itself forever.
@@ -77,7 +80,7 @@ def lead_on(call: Call, endpoint: OAuthEndpoint) -> Response:
 def _check(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> None:
     """Check the parameters. Raises _Refusal."""
     if twice := next((name for name in call.query if len(call.values(RequestPart("query", name))) > 1), None):
-        raise _Refusal("invalid_request", f"{twice} is sent twice")
+        raise _Refusal("invalid_request", f"{twice} must be sent only once")
     needed = {"response_type": True, "scope": endpoint.needs_scope, "code_challenge": endpoint.needs_challenge}
     for name, is_needed in needed.items():
         if is_needed and name not in query:
@@ -89,10 +92,10 @@ def _check(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> Non
     if query.get("code_challenge_method") != "S256":
         raise _Refusal("invalid_request", "code_challenge_method must be S256")
     if not _CHALLENGE.fullmatch(query["code_challenge"]):
-        raise _Refusal("invalid_request", "code_challenge must be a SHA-256 in base64url, of 43 characters")
+        raise _Refusal("invalid_request", "code_challenge must be a SHA-256 hash in base64url (43 characters)")
 
 
-def _find_waiting(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> tuple[str, Document]:
+def _find_waiting(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str], scope: Scope) -> tuple[str, Document]:
     """Return the OAuth authorisation that waits for the customer, or a new login if no resource is requested.
 
     Raises _Refusal.
@@ -100,7 +103,7 @@ def _find_waiting(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str])
     words = query.get("scope", "").split()
     if words and endpoint.login.issuperset(words) and "login" in call.authorising.of:
         return _login(call, " ".join(words), query.get("login_hint", ""))
-    is_there, scope = False, call.scope()
+    is_there = False
     for family in (FAMILIES[name] for name in endpoint.finds if name in call.authorising.of):
         id = as_kept(to_text(render(endpoint.finds[family.name], scope)).strip())
         resource = call.state.get(family.collection, id) if id else None
@@ -108,7 +111,7 @@ def _find_waiting(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str])
         for waiting in _open(call, family, resource or {}):
             return waiting
     if is_there:
-        raise _Refusal("access_denied", "nothing of it waits for an authorisation by OAuth")
+        raise _Refusal("access_denied", "no authorisation by OAuth is pending for the requested resource")
     raise _Refusal("invalid_scope", endpoint.otherwise)
 
 

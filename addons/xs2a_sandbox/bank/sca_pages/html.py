@@ -24,8 +24,8 @@ PRIVATE = (("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"))
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A template with its values. `error` is the reason if another page was requested; `leads` are the external
-    addresses where its forms can end; `words` are its texts in the language of the reader.
+    """A template with its values. `error` is set if this page replaces the requested one, and says why; `leads` are the
+    external addresses where its forms can end; `words` are its texts in the language of the reader.
     """
 
     template: str

@@ -244,7 +244,7 @@ def _leave(visit: Visit) -> Reply:
 def _turn_away(call: Call, to: LinkedPage, own: Words, *, at_once: bool) -> Reply:
     """Turn the customer away because the account cannot cover the payment.
 
-    That changes nothing: the first read of the payment rejects it.
+    The state does not change yet: the first read of the payment rejects it.
     """
     addresses = {"ok": to.resource.get("redirect_uri"), "nok": to.resource.get("nok_redirect_uri"), "status": "failed"}
     back = return_address(addresses, good=False)

@@ -12,9 +12,7 @@ def return_address(
 ) -> str | None:
     """Return the TPP-Nok-Redirect-URI after a failure, otherwise the TPP-Redirect-URI.
 
-    None to send the browser nowhere.
-
-    The app confirms with the code, which has this name, or exchanges it for a token with OAuth.
+    None if there is no safe address. The code for the app is added as the parameter `name`, or `code` with OAuth.
     """
     registered = authorisation.get("ok") if good else authorisation.get("nok") or authorisation.get("ok")
     url = accept(registered)
@@ -32,7 +30,7 @@ def accept(url: str | None) -> str | None:
 
 
 def asking(authorisation: Mapping[str, Any]) -> str | None:
-    """Return the name of the app as far as it is known: the host to which the browser returns."""
+    """Return the only known name of the app: the host to which the browser returns."""
     url = accept(authorisation.get("ok"))
     if url is None:
         return None

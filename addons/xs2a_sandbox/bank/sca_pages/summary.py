@@ -1,4 +1,4 @@
-"""Describes to the payment user what is authorised: rows of a label and lines."""
+"""Summarises for the payment user what they are about to authorise, as rows with a label and lines of text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,6 +6,7 @@ from typing import Any
 
 from xs2a_sandbox.bank.domain.access import OWNER, gives, lets_choose
 from xs2a_sandbox.bank.domain.accounts import number_of, with_id
+from xs2a_sandbox.bank.domain.payees import CLOSE_MATCH, NO_MATCH, NOT_POSSIBLE, doubtful_payees
 from xs2a_sandbox.bank.domain.schedule import BULK, STANDING
 from xs2a_sandbox.bank.domain.signing import Family, members, payer_of
 from xs2a_sandbox.bank.sca_pages.words import Words
@@ -19,6 +20,8 @@ _MOST = 20
 
 _RIGHTS = (("balances", "balances"), ("entries", "transactions"), (OWNER, "owner_name"))
 """Rights on accounts, and the names of their texts."""
+_DOUBTS = {CLOSE_MATCH: "payee_close", NO_MATCH: "payee_wrong", NOT_POSSIBLE: "payee_unchecked"}
+"""Outcomes of the verification of a payee, and the names of their texts."""
 _SERVICES = {BULK: "bulk", STANDING: "periodic"}
 _FREQUENCIES = {
     "daily": "daily",
@@ -34,10 +37,19 @@ _FREQUENCIES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A labelled row. Each line is a text and an explanation in smaller type."""
+    """A labelled row. Each line consists of a text and an explanation in smaller type."""
 
     label: str
     lines: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A payee whose verification was not a match. `payee` is the name if there are several payees."""
+
+    text: str
+    payee: str
+    is_mild: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,7 @@ class Summary:
     rows: Sequence[Row]
     amount: str | None = None
     to: str | None = None
+    doubts: Sequence[Doubt] = ()
     parts: Sequence["Summary"] = field(default=())
 
 
@@ -58,7 +71,7 @@ def summary_of(call: Call, family: Family, resource: Mapping[str, Any], say: Wor
 
 
 def _own_rows(call: Call, family: Family, resource: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield the rows that the dialect adds. A row with an empty text is left out."""
+    """Yield the rows that the dialect adds. A row without text is left out."""
     if not (authorised := call.authorising.of.get(family.name)) or not authorised.rows:
         return
     scope = call.scope() | {"resource": resource}
@@ -79,7 +92,18 @@ def _summary(call: Call, family: Family, resource: Mapping[str, Any], say: Words
     kind = _SERVICES.get(resource.get("kind") or "", "payment")
     title = say(f"title_cancel_{kind}" if family.name == "cancellation" else f"title_{kind}")
     rows = list(_payment(call, resource, say))
-    return Summary(title, rows, say.money(resource.get("amount")), _creditor(resource).get("name"))
+    doubts = list(_doubts(resource, say)) if family.name in ("payment", "mandate") else []
+    return Summary(title, rows, say.money(resource.get("amount")), _creditor(resource).get("name"), doubts)
+
+
+def _doubts(payment: Mapping[str, Any], say: Words) -> Iterator[Doubt]:
+    is_bulk = payment.get("kind") == BULK
+    doubtful = list(doubtful_payees(payment))
+    for payee in doubtful[:_MOST]:
+        text = say(_DOUBTS[payee["name_match"]], name=payee["suggested_name"])
+        yield Doubt(text, (payee["name"] or "") if is_bulk else "", payee["name_match"] == NOT_POSSIBLE)
+    if len(doubtful) > _MOST:
+        yield Doubt(say("more", count=len(doubtful) - _MOST), "", is_mild=True)
 
 
 def accounts_of(call: Call, ids: Sequence[str], say: Words) -> list[dict[str, str]]:
@@ -143,7 +167,7 @@ def _payment(call: Call, payment: Mapping[str, Any], say: Words) -> Iterator[Row
 
 
 def _entries(payment: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]]:
-    """Yield the payments of a bulk, as far as the page shows them."""
+    """Yield the payments of a bulk that the page shows."""
     several = payment["parts"] if payment.get("kind") == BULK else []
     for position, part in enumerate(several):
         if position == _MOST:

@@ -42,7 +42,10 @@ Form = Mapping[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Reads the state again at every access. `link` is the query that leads back here, `words` are the bank's texts."""
+    """Reads the state again at every access.
+
+    `link` is the query that returns to this page; `words` are the bank's texts.
+    """
 
     call: Call
     family: Family
@@ -123,7 +126,7 @@ class Visit:
 
     @property
     def customers(self) -> list[str]:
-        """The customers who may sign and have not; the one named by the app comes first."""
+        """The customers who may sign and have not yet. The customer named by the app is first."""
         everybody = holders(self.call, self.family, self.resource)
         left = [psu for psu in everybody if psu not in self.signed] or everybody
         return sorted(left, key=lambda psu: psu != self.authorisation.get("psuId"))
@@ -140,7 +143,7 @@ class LinkedPage:
 
     @property
     def unfunded(self) -> bool:
-        """Whether there is nothing to authorise because the account has too little money."""
+        """Whether authorisation is pointless because the account has too little money."""
         return bool(self.resource.get("unfunded")) and self.resource["status"] in ("RCVD", "RJCT")
 
 
@@ -153,7 +156,7 @@ def destination(call: Call) -> LinkedPage:
     family, parameters = found[0], found[1].parameters
     for parameter in parameters:
         if not call.query.get(parameter):
-            raise BankError("format-error", expected=f"the link is not complete: it lacks {parameter}")
+            raise BankError("format-error", expected=f"the link is incomplete: the parameter {parameter} is missing")
     # The browser does not repeat the app's headers, such as preferences and redirect addresses.
     spoken = call.request.headers.get("accept-language")
     call.request = replace(call.request, headers=Headers([("Accept-Language", spoken)] if spoken else []))
@@ -164,7 +167,7 @@ def destination(call: Call) -> LinkedPage:
 
 
 def _find(call: Call, family: Family, named: Mapping[str, str]) -> tuple[str, Document]:
-    """Return the kept id and the resource with this id and these members. Raises BankError."""
+    """Return the stored id and the resource with this id and these members. Raises BankError."""
     id = as_kept(named[ID])
     resource = find_consent(call, named[ID])[1] if family.name == "consent" else call.state.get(family.collection, id)
     members = ((word, value) for word, value in named.items() if word != ID)

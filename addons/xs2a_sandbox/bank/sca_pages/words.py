@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
+from xs2a_sandbox.bank.domain.amounts import write_amount
 from xs2a_sandbox.cassette.dialect.sca_pages import DEFAULT, bundled_pages
 from xs2a_sandbox.cassette.model import ScaPages
 from xs2a_sandbox.http.media_type import wishes
@@ -38,7 +38,7 @@ class Words:
         if not amount:
             return None
         marks = {",": self.texts["thousands_mark"], ".": self.texts["decimal_mark"]}
-        number = "".join(marks.get(sign, sign) for sign in f"{Decimal(amount['amount']):,f}")
+        number = "".join(marks.get(sign, sign) for sign in write_amount(amount["amount"], amount["currency"]))
         return f"{number} {amount['currency']}"
 
 
@@ -54,7 +54,10 @@ def words(own: ScaPages = ScaPages(), accept_language: str | None = None) -> Wor
 
 
 def choose_language(header: str, offered: Sequence[str]) -> str:
-    """Return the offered language that the browser prefers; its own tag, or else its language in any country."""
+    """Return the offered language that the browser prefers: an exact match of its tag, otherwise the same language.
+
+    The same language counts in any region.
+    """
     for tag in wishes(header):
         for near in (tag, tag.partition("-")[0]):
             for language in offered:

@@ -1,4 +1,4 @@
-"""The section `authorisation`: how customers decide, about what, on which pages, and where OAuth starts."""
+"""The section `authorisation`: the things that customers authorise, the approaches, the pages, and OAuth."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ ID = "id"
 
 _STRUCTURE = frozenset({"of", "code", "scopes", "endpoint"})
 _OF_FAMILY = frozenset({"page", "rows"})
-"""Keys that are not options. `_OF_FAMILY` are the further keys of a family."""
+"""Keys of the section and of a family that are not options."""
 _NAME = r"[\w.~-]+"
 _ADDRESS = re.compile(rf"({_NAME}(?:/{_NAME})*)\?(.+)", re.ASCII)
 _PARAMETER = re.compile(rf"({_NAME})=\{{(\w+)\}}", re.ASCII)
@@ -41,12 +41,12 @@ class PageAddress:
         address = _ADDRESS.fullmatch(text)
         pairs = [_PARAMETER.fullmatch(part) for part in address[2].split("&")] if address else []
         if address is None or None in pairs:
-            raise ValueError("a page's address is a path and parameters, such as consents?consent_id={id}")
+            raise ValueError("the address of a page must be a path with parameters, such as consents?consent_id={id}")
         parameters = [(pair[1], pair[2]) for pair in pairs if pair]
         if len(dict(parameters)) != len(parameters):
-            raise ValueError("a parameter is given twice")
+            raise ValueError("each parameter can occur only once")
         if [word for _, word in parameters].count(ID) != 1:
-            raise ValueError("one parameter must hold {id}, the id of what is authorised")
+            raise ValueError("one parameter must be {id}, the id of the authorised resource")
         return cls(tuple(address[1].split("/")), dict(parameters))
 
     def fill(self, id: str, resource: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ class PageAddress:
 
 @dataclass(frozen=True, slots=True)
 class Authorisable:
-    """How one family is authorised. `rows` are labels and texts that its page shows next to its own."""
+    """Authorisation of one family. `rows` are labels and texts that its page shows in addition to its own."""
 
     options: Mapping[str, Any]
     page: PageAddress | None = None
@@ -67,7 +67,7 @@ class Authorisable:
 
 @dataclass(frozen=True, slots=True)
 class ScopeOfTokens:
-    """What tokens with the scope may access: paths that contain one of these segments.
+    """The paths that tokens with the scope may access: those that contain one of these segments.
 
     `text` is the scope's name on the login page. The name of the scope may end in `*`, which matches every ending.
     """
@@ -84,7 +84,8 @@ class ScopeOfTokens:
 class OAuthEndpoint:
     """The authorisation endpoint of OAuth.
 
-    `finds` maps a family to an expression for the id of the authorised resource.
+    `finds` maps a family to an expression for the id of the authorised resource. `pushed` is an expression for the
+    parameters that the app has pushed before (RFC 9126), which override those of the link.
 
     A request that asks only for scopes in `login` is only a login.
     """
@@ -95,6 +96,7 @@ class OAuthEndpoint:
     finds: Mapping[str, Render | str]
     login: frozenset[str]
     otherwise: str
+    pushed: Render | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Authorisation:
         return self.of[family].options if family in self.of else {}
 
     def scopes_of(self, text: str) -> Iterator[ScopeOfTokens]:
-        """Return the scopes named in a text of several words."""
+        """Return the scopes in a string of space-separated words."""
         words = text.split()
         return (scope for scope in self.scopes if any(map(scope.is_meant, words)))
 
@@ -142,7 +144,7 @@ class _Reader:
     def _scope(self, name: str, spec: Mapping[str, Any]) -> ScopeOfTokens:
         texts, text = bundled_pages().texts[DEFAULT], spec.get("text")
         if text is not None and text not in texts:
-            wrong = f"the pages have no text {text!r}{did_you_mean(text, texts)}"
+            wrong = f"unknown page text {text!r}{did_you_mean(text, texts)}"
             self._note(("scopes", name, "text"), "wrong-value", wrong)
         return ScopeOfTokens(name, tuple(spec.get("paths", ())), text if text in texts else None)
 
@@ -156,8 +158,8 @@ class _Reader:
             except ValueError as error:
                 self._note((*at, "page"), "page", str(error))
         elif approaches := [one for one in ON_PAGES if one in options.get("approaches", ON_PAGES)]:
-            text = f"it can be authorised by {' and '.join(approaches)}, and there is no page for that; name it as page"
-            self._note(at, "page", f"{text}, or say other approaches")
+            text = f"it can be authorised by {' and '.join(approaches)}, which needs a page; set page"
+            self._note(at, "page", f"{text}, or choose other approaches")
         rows = tuple(
             (
                 self._compile(row["label"], (*at, "rows", number, "label"), ROOTS | {"resource"}),
@@ -178,15 +180,16 @@ class _Reader:
             spec.get("scope", "required") == "required",
             finds,
             frozenset(spec.get("login", ())),
-            spec.get("otherwise", "the request names nothing that can be authorised"),
+            spec.get("otherwise", "the request names no resource that can be authorised"),
+            self._compile(spec["pushed"], ("endpoint", "pushed"), ROOTS) if spec.get("pushed") else None,
         )
 
     def _check_paths(self, families: Mapping[str, Authorisable], endpoint: OAuthEndpoint | None) -> None:
-        """Report pages that share a path, because requests for them could not be told apart."""
+        """Report pages that share a path, because requests for them could not be distinguished."""
         first: dict[tuple[str, ...], str] = {endpoint.path: "the authorisation endpoint"} if endpoint else {}
         for name, family in families.items():
             if family.page and (other := first.setdefault(family.page.path, name)) != name:
-                text = f"the path {'/'.join(family.page.path)} is that of {other}, too"
+                text = f"the path {'/'.join(family.page.path)} is also the path of {other}; choose another one"
                 self._note(("of", name, "page"), "page", text)
 
     def _compile(self, text: str, pointer: Pointer, roots: frozenset[str]) -> Render | str:

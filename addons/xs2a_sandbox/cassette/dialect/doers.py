@@ -1,4 +1,4 @@
-"""Expands rules that match operations by what they do, whatever their names are: one rule for each such operation."""
+"""Expands rules that match operations by what they do into one rule for each of these operations."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -9,11 +9,9 @@ from xs2a_sandbox.errors import Problem
 
 
 def for_each(rule: Rule, operations: Mapping[str, Operation]) -> Iterator[Rule]:
-    """Yield a copy of the rule for each operation that does what it matches.
+    """Yield a copy of the rule for each operation with the `does` of the rule. A rule without `does` is yielded itself.
 
-    A rule that does not use `does` is yielded itself.
-
-    Only the first copy keeps the examples, because they name paths of their own.
+    Only the first copy keeps the examples, because examples name paths of their own.
     """
     if not rule.does:
         yield rule
@@ -31,5 +29,5 @@ def check(rules: Iterable[Rule], operations: Mapping[str, Operation]) -> Iterato
         if rule.does and not any(True for _ in for_each(rule, operations)):
             acts = sorted({str(operation.does) for operation in operations.values() if operation.does})
             said = " or ".join(map(str, rule.does))
-            text = f"no operation does {said!r}{did_you_mean(said, acts) or f'; they do {", ".join(acts)}'}"
+            text = f"no operation does {said!r}{did_you_mean(said, acts) or f'; choose one of: {", ".join(acts)}'}"
             yield rule.origin.problem("unknown-operation", text, ("match", "does"))

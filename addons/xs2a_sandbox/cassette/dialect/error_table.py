@@ -22,8 +22,9 @@ ENGINE_ERRORS = frozenset(
 
 CHECK_ERRORS = frozenset(
     "access-exceeded access-missing certificate-blocked certificate-expired certificate-invalid certificate-missing "
-    "certificate-revoked digest-wrong role-invalid sessions-not-supported signature-invalid signature-missing "
-    "token-expired token-invalid token-key-wrong token-proof-invalid token-unknown token-unproven".split()
+    "certificate-revoked digest-wrong role-invalid sessions-not-supported signature-invalid signature-malformed "
+    "signature-missing token-expired token-invalid token-key-wrong token-proof-invalid token-unknown "
+    "token-unproven".split()
 )
 """Errors of the setting `checks`. A dialect that does not define them uses those of the bundled dialect."""
 

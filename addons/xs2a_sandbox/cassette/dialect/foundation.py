@@ -1,4 +1,4 @@
-"""A dialect that extends another one: what it removes from the other, and what it changes in it."""
+"""Dialects that extend another one, and the entries that they remove or change."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ type Read = Callable[[Path, Callable[[Document], Document]], list[Cassette]]
 class Foundation:
     """The dialects below another, lowest first, with their folders.
 
-    `gone` maps each removed entry to the place that says so.
+    `gone` maps each removed entry to the place that removes it.
     """
 
     folders: tuple[Path, ...] = ()
@@ -65,12 +65,15 @@ def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Ex
     first: dict[tuple[str, str], Extension] = {}
     for other in extensions:
         if other.dialect != extensions[0].dialect:
-            text = f"the dialect extends {extensions[0].dialect} already, at {extensions[0].origin.place}"
+            text = (
+                f"the dialect already extends {extensions[0].dialect}, at {extensions[0].origin.place}; it can "
+                "extend only one dialect"
+            )
             problems.append(other.origin.problem("extends", text, ("extends",), key=True))
         for section, changes in other.changes.items():
             for name in changes:
                 if (earlier := first.setdefault((section, name), other)) is not other:
-                    text = f"{name} is changed already at {earlier.place('changes', section, name).place}"
+                    text = f"{name} is already changed at {earlier.place('changes', section, name).place}"
                     problems.append(other.origin.problem("extends", text, ("changes", section, name), key=True))
     return [extension for extension in extensions if extension.dialect == extensions[0].dialect]
 
@@ -86,11 +89,11 @@ def _folder(name: str, above: Path) -> Path | None:
 def _explain_unusable(extension: Extension, base: Path | None, above: Sequence[Path]) -> Problem:
     if base is not None:
         names = [path.name for path in above[above.index(base.resolve()) :]]
-        way = f", by way of {', '.join(names[1:])}" if names[1:] else ""
+        way = f", through {', '.join(names[1:])}" if names[1:] else ""
         return extension.origin.problem("extends", f"the dialect {names[0]} extends itself{way}", ("extends",))
     names = [name for name in dialects(above[-1].parent, bundled("cassettes")) if name != above[-1].name]
     hint = did_you_mean(extension.dialect, names) or f"; there are {', '.join(names)}"
-    return extension.origin.problem("extends", f"there is no dialect {extension.dialect!r}{hint}", ("extends",))
+    return extension.origin.problem("extends", f"unknown dialect {extension.dialect!r}{hint}", ("extends",))
 
 
 def _ids(cassettes: Sequence[Cassette]) -> set[str]:

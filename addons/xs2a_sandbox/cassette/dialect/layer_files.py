@@ -57,7 +57,9 @@ def read_path(
     for file in files:
         try:
             if file.suffix == ".yml":
-                raise Unreadable([Problem(file, 1, 1, "file-name", "cassettes end in .yaml; rename this file")])
+                raise Unreadable(
+                    [Problem(file, 1, 1, "file-name", "the names of cassettes must end in .yaml; rename this file")]
+                )
             parsed = yaml_reader.read(file, folder=folder)
             _expect_cassette(parsed)
         except Unreadable as error:
@@ -71,8 +73,10 @@ def _expect_cassette(document: Document) -> None:
     first = next(iter(document.value), None) if isinstance(document.value, dict) else None
     if first == "cassette":
         return
-    hint = "test data is named with --testdata FILE" if first == "testdata" else "move other YAML files elsewhere"
-    raise Unreadable([document.problem((), "no-cassette", f"the first key of a cassette is `cassette: 1`; {hint}")])
+    hint = "use --testdata FILE for test data" if first == "testdata" else "move other YAML files elsewhere"
+    raise Unreadable(
+        [document.problem((), "no-cassette", f"the first key of a cassette must be `cassette: 1`; {hint}")]
+    )
 
 
 def folder_of(path: Path | Cassette) -> Path:

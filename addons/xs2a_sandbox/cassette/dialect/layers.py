@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette.answers import ResponseTemplate
 from xs2a_sandbox.cassette.dialect import (
     authorisation,
@@ -24,6 +25,7 @@ from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer, folder_of, read_layers, read_path
 from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, find_shadowed, overlaps
 from xs2a_sandbox.cassette.dialect.sections import Sections
+from xs2a_sandbox.cassette.evaluation.expressions import chains
 from xs2a_sandbox.cassette.evaluation.shapes import CompiledShape
 from xs2a_sandbox.cassette.evaluation.state_words import StateWords
 from xs2a_sandbox.cassette.handler import Handler
@@ -44,6 +46,7 @@ from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.signatures.rules import SignatureRules
 
+_SCENARIOS = bundled("cassettes") / SCENARIOS
 _NEEDS_ALL = ("unknown-operation", "unknown-error", "unknown-shape", "behaviour", "incomplete")
 
 
@@ -60,7 +63,7 @@ class Layered:
         It compares, in this order: layer, priority, how literal the path is, how many conditions the request must meet.
 
         A path that is matched as a whole is more literal than a path that may follow a prefix. Paths of operations
-        begin with one of `beginnings`.
+        start with one of `beginnings`.
         """
         pattern = self.rule.pattern or operations[self.rule.operation or ""].pattern
         path = (WHOLE, *pattern.rank) if pattern.is_whole(beginnings) else pattern.rank
@@ -69,13 +72,13 @@ class Layered:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """The merged cassettes. `rules` are sorted: the first one that fits a request answers it.
+    """The merged cassettes. `rules` are sorted: the first one that matches a request answers it.
 
     `layers` gives the layer number of each rule and operation by id; a higher number wins, and the dialect is 0.
-    `tapes` says of derived files what they were derived from. `silent` are ids of the dialect's operations and rules
-    that do not answer, because recorded rules stand for a bank that has not been seen to speak the dialect. `dialect`
-    is its name. `replaced` are recorded rules that never answer, each with the rule of a later layer that answers
-    instead, and differently. `foundation` are the folders of the dialects that the dialect extends, lowest first.
+    `tapes` maps derived files to their recordings. `silent` are ids of the dialect's operations and rules that do not
+    answer, because the recorded bank is not known to use the dialect. `dialect` is its name. `replaced` are recorded
+    rules that never answer, each with the rule of a later layer that gives a different answer instead. `foundation` are
+    the folders of the dialects that the dialect extends, lowest first.
     """
 
     operations: Mapping[str, Operation]
@@ -111,6 +114,13 @@ class Interface:
     def entry(self, id: str) -> Operation | Rule | None:
         """Return the rule or operation with this id, as in X-Sandbox-Rule."""
         return next((rule for rule in self.rules if rule.id == id), None) or self.operations.get(id)
+
+    @property
+    def finds_consent_by_token(self) -> bool:
+        """Whether the token of a request says which consent it uses."""
+        source = self.inputs.get("consent")
+        written = source.written if source else None
+        return isinstance(written, str) and any(root == "token" for root, _ in chains(written))
 
 
 def read(
@@ -148,18 +158,19 @@ def check(
     merge = _Merge(handlers)
     for number, layer in enumerate(parsed, -len(below.layers)):
         problems += merge.lay(layer, number)
-    quirks_on = [cassette for layer in parsed for cassette in layer if cassette.is_quirk]
-    merge.finish(quirks_on)
+    cassettes = [cassette for layer in parsed for cassette in layer]
+    quirks_on = [cassette for cassette in cassettes if cassette.is_quirk]
+    for_every_dialect = [*quirks_on, *(one for one in cassettes if one.file.is_relative_to(_SCENARIOS))]
+    merge.finish(for_every_dialect)
     problems += merge.bind()
     templates = shapes.read(merge.sections, problems)
-    cassettes = [cassette for layer in parsed for cassette in layer]
     dangling = [
-        *_find_dangling(merge, schemas, handlers, bank, below, quirks_on),
+        *_find_dangling(merge, schemas, handlers, bank, below, for_every_dialect),
         *shapes.check_uses(merge.entries, merge.errors.values(), templates),
         *shapes.check_every(cassettes, templates),
     ]
     named = lets.compile_lets(merge.sections, problems)
-    # The definitions in an unreadable file are unknown, so do not report names as missing that it may define.
+    # Do not report a name as missing if an unreadable file may define it.
     problems += dangling if is_readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not is_readable:
         return None, problems
@@ -182,7 +193,7 @@ def check(
     tapes = {cassette.file: cassette.recorded for layer in parsed for cassette in layer if cassette.recorded}
     dialect = next((folder_of(path).name for layer in layers for path in layer), "")
     interface = Interface(
-        # If two operations share a path, the index takes the first one, which must be that of the later layer.
+        # If two operations share a path, the index takes the first one, which must be the one of the later layer.
         operations={id: operations[id] for id in sorted(operations, key=lambda id: -merge.heights[id])},
         rules=tuple(rule for rule, _ in ranked),
         errors=merge.all_errors,
@@ -247,7 +258,7 @@ class _Merge:
         for cassette in given:
             self._give_options(cassette)
             entries = {id: quirks.below_options(entry, cassette.options) for id, entry in entries.items()}
-        # Options for one operation override options for all, whichever file of the layer they are in.
+        # Options for one operation override options for all, regardless of their file in the layer.
         for cassette in given:
             for id in cassette.operation_options.keys() & self.operations.keys():
                 self.operations[id] = quirks.with_own_options(self.operations[id], cassette.operation_options[id])
@@ -309,8 +320,11 @@ class _Merge:
         """Return the errors of the layers, completed with those of the bundled dialect."""
         return {**error_table.default_errors(), **self.errors}
 
-    def finish(self, quirks_on: Sequence[Cassette]) -> None:
-        """Add the common requirements to every operation, and remove rules of quirks that match no operation."""
+    def finish(self, for_every_dialect: Sequence[Cassette]) -> None:
+        """Add the common requirements to every operation, and remove rules that match no operation.
+
+        Such a rule is a mistake, unless it belongs to one of the cassettes `for_every_dialect`.
+        """
         self.operations = {
             id: operation
             if operation.is_for_browsers
@@ -325,14 +339,14 @@ class _Merge:
             for id, operation in self.operations.items()
         }
         self.operations = {id: self._with_act(operation) for id, operation in self.operations.items()}
-        of_quirks = {rule.id for cassette in quirks_on for rule in cassette.rules}
-        others = (layered.rule for id, layered in self.rules.items() if id not in of_quirks)
+        of_these = {rule.id for cassette in for_every_dialect for rule in cassette.rules}
+        others = (layered.rule for id, layered in self.rules.items() if id not in of_these)
         self.mistaken += doers.check(others, self.operations)
         for layered in self.rules.values():
             self.laid += (replace(layered, rule=rule) for rule in doers.for_each(layered.rule, self.operations))
 
     def _with_act(self, operation: Operation) -> Operation:
-        """Return the operation. If it does not say what it does, that is taken from its handler."""
+        """Return the operation. If it has no `does`, use that of its handler."""
         own = self._handlers.get(operation.behaviour.handler or "")
         if operation.does or own is None:
             return operation
@@ -356,14 +370,14 @@ def _find_dangling(
     handlers: Mapping[str, Handler],
     bank: bool,
     below: Foundation,
-    quirks_on: Sequence[Cassette],
+    for_every_dialect: Sequence[Cassette],
 ) -> Iterator[Problem]:
     """Yield the problems with names that do not exist or are used in a wrong way."""
     operations, rules = merge.operations, [layered.rule for layered in merge.laid]
     yield from references.check(operations, rules, merge.all_errors, schemas, handlers, bank, below.gone)
     yield from merge.mistaken
-    for quirk in quirks_on if not merge.mistaken else ():
-        yield from quirks.check_use(quirk, operations, merge.own_sections)
+    for cassette in for_every_dialect if not merge.mistaken else ():
+        yield from quirks.check_use(cassette, operations, merge.own_sections)
     yield from error_table.check(merge.errors, operations, rules, handlers, below.gone)
 
 
@@ -479,7 +493,7 @@ def _foundation(
     layers: Sequence[Layer], parsed: Sequence[Sequence[Cassette]], schemas: Schemas, problems: list[Problem]
 ) -> Foundation:
     for extension in [cassette.extends for layer in parsed[1:] for cassette in layer if cassette.extends]:
-        text = "only a dialect can extend another; a layer over a dialect has only its own cassettes"
+        text = "only a dialect can extend another dialect, not a layer over a dialect; remove extends"
         problems.append(extension.origin.problem("extends", text, ("extends",), key=True))
     folder = next((folder_of(path) for layer in layers[:1] for path in layer), None)
     if folder is None:
@@ -499,7 +513,7 @@ def _invert(rank: Rank) -> Rank:
 def _collect_unique[Entry: Operation | Rule | ErrorAnswer](
     kind: str, entries: Iterable[tuple[str, Entry]], problems: list[Problem]
 ) -> dict[str, Entry]:
-    """Return the entries of one layer by name: by id, or by the error's name if `kind` says so."""
+    """Return the entries of one layer by name: by id, or for errors by name."""
     seen: dict[str, Entry] = {}
     for name, entry in entries:
         other = seen.setdefault(name, entry)

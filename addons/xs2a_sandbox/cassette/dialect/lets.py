@@ -30,11 +30,11 @@ def compile_lets(sections: Sections, problems: list[Problem]) -> dict[str, Any]:
         compiled[name] = compile_value(value, SOURCE_ROOTS, report)
         for below, keys in _find_uses(value):
             if not keys or not isinstance(keys[0], str):
-                report(below, "a value of the dialect looks at others by their names: write let.NAME")
+                report(below, "a value under let refers to other values by their names: write let.NAME")
             elif text := _mistake(keys, written):
                 report(below, text)
     for circle in _find_circles(written):
-        text = f"let.{circle[0]} depends on itself{f', by way of {", ".join(circle[1:])}' if circle[1:] else ''}"
+        text = f"let.{circle[0]} depends on itself{f', through {", ".join(circle[1:])}' if circle[1:] else ''}"
         problems.append(sections.problem((SECTION, circle[0]), "expression", text, key=True))
     return compiled
 
@@ -114,7 +114,7 @@ def _find_uses(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, tup
 
 
 def _read_chains(source: str) -> Sequence[tuple[str, tuple[Key, ...]]]:
-    """Return the chains of a text, or none if it cannot be compiled; that mistake is reported elsewhere."""
+    """Return the chains of an expression, or none if it cannot be compiled, which is reported elsewhere."""
     try:
         return chains(source)
     except ExpressionError:

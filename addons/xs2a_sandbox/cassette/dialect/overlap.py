@@ -21,7 +21,7 @@ _MAX_PROBLEMS = 50
 def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[Problem]:
     """Return the conflicts within each layer. Rules of different layers do not conflict, because the later layer wins.
 
-    `rules` come with their ranks, strongest first.
+    `rules` are paired with their ranks, strongest first.
     """
     problems: list[Problem] = []
     for pair in _pairs([(_position(rule, operations), rank) for rule, rank in rules], operations):
@@ -30,7 +30,9 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
             continue  # the weaker rule still answers
         if rank == weaker_rank:
             if not _are_disjoint(stronger, weaker, operations):
-                text = f"can fit the same request as {stronger.id!r} ({stronger.origin.place}) and neither is stronger"
+                text = (
+                    f"can match the same request as {stronger.id!r} ({stronger.origin.place}), and neither has priority"
+                )
                 text += "; give one a priority, or make them exclude each other"
                 problems.append(weaker.origin.problem("ambiguous", f"the rule {weaker.id!r} {text}", ("id",)))
         elif subsumes(stronger, weaker, operations):
@@ -42,7 +44,7 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
 
 
 def meetings(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
-    """Yield the pairs of rules that one request might fit, in the order of the rules."""
+    """Yield the pairs of rules that one request might match, in the order of the rules."""
     for (one, _), (other, _) in _pairs([(_position(rule, {}), (0, 0, (), 0)) for rule in rules], {}):
         if not _are_disjoint(one, other, {}):
             yield one, other
@@ -51,7 +53,7 @@ def meetings(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
 def find_shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[tuple[Rule, Rule]]:
     """Return recorded rules that never answer because a recorded rule of a later layer answers all their requests.
 
-    Each comes with that later rule.
+    Each is paired with that later rule.
     """
     layers = {rule.id: rank[0] for rule, rank in rules if rule.tape}
     if len(set(layers.values())) < 2:
@@ -67,7 +69,7 @@ def find_shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, O
 
 
 def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
-    """Return a problem for each two operations of one layer that one request could mean.
+    """Return a problem for each pair of operations in one layer that the same request can match.
 
     Operations of different layers do not clash: the later one wins.
     """
@@ -78,7 +80,10 @@ def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
             group = groups[number, operation.method, operation.pattern.rank]
             for other in group:
                 if other.pattern.overlaps(operation.pattern) and not _apart(other, operation):
-                    text = f"{operation.id!r} has the method and path of {other.id!r} ({other.origin.place}), too"
+                    text = (
+                        f"{operation.id!r} and {other.id!r} ({other.origin.place}) have the same method and "
+                        "path; change one of them"
+                    )
                     problems.append(operation.origin.problem("ambiguous", f"the operation {text}", ("path",)))
                     break
             group.append(operation)
@@ -86,7 +91,7 @@ def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
 
 
 def _apart(left: Operation, right: Operation) -> bool:
-    """Return whether the conditions on path parameters exclude that one request fits both operations."""
+    """Return whether conditions on path parameters keep every request from matching both operations."""
     return all(
         any(_exclude(a, b) for a in mine for b in theirs if a.place == b.place)
         for mine in (_by_position(alternative, left.pattern) for alternative in left.where)
@@ -162,7 +167,7 @@ def _methods(rule: Rule, operations: Mapping[str, Operation]) -> frozenset[str]:
 
 
 def _are_disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) -> bool:
-    """Return whether paths, methods and matchers prove that no request fits both rules."""
+    """Return whether paths, methods and matchers prove that no request matches both rules."""
     if left.operation and right.operation and left.operation != right.operation:
         return True
     if not _pattern(left, operations).overlaps(_pattern(right, operations)):
@@ -174,7 +179,7 @@ def _are_disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) 
 
 
 def _exclude(left: Constraint, right: Constraint) -> bool:
-    """Return whether no value can fit both."""
+    """Return whether no value can match both."""
     if left.values and right.values and not left.values & right.values:
         return True
     if (_must_be_absent(left) and _must_be_present(right)) or (_must_be_present(left) and _must_be_absent(right)):
@@ -206,7 +211,7 @@ def _must_be_present(constraint: Constraint) -> bool:
 
 
 def subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) -> bool:
-    """Return whether every request that fits the weaker rule fits the stronger one, too.
+    """Return whether every request that matches the weaker rule also matches the stronger one.
 
     Only the structure is compared, so a few cases are missed.
     """
@@ -226,7 +231,7 @@ def subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) 
 
 
 def _implies(narrow: Constraint, wide: Constraint) -> bool:
-    """Return whether every value that fits `narrow` fits `wide`."""
+    """Return whether every value that matches `narrow` matches `wide`."""
     if is_equal(narrow.spec, wide.spec):
         return True
     if narrow.values and wide.values and set(wide.spec) <= {"equals", "in"}:

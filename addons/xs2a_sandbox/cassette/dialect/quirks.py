@@ -53,12 +53,12 @@ def check_operation_options(
             yield cassette.place.problem("extends", text, at, key=True)
             continue
         if (operation := operations.get(id)) is None:
-            text = f"there is no operation {id!r}{did_you_mean(id, operations)}"
+            text = f"unknown operation {id!r}{did_you_mean(id, operations)}"
             yield cassette.place.problem("unknown-operation", text, at, key=True)
             continue
         handler = handlers.get(operation.behaviour.handler or "")
         if handler is None:
-            text = f"the operation {id!r} has no handler, so nothing reads options of it"
+            text = f"the operation {id!r} has no handler, so it has no options"
             yield cassette.place.problem("unknown-handler", text, at, key=True)
             continue
         for complaint in _new_complaints(handler, operation, with_own_options(operation, options)):
@@ -77,7 +77,7 @@ def check_options(
         origin, at = cassette.place, ("changes", "options", name)
         if (handler := handlers.get(name)) is None or handler.is_action:
             hint = did_you_mean(name, [name for name, one in handlers.items() if not one.is_action])
-            yield origin.problem("unknown-handler", f"there is no handler {name!r}{hint}", at, key=True)
+            yield origin.problem("unknown-handler", f"unknown handler {name!r}{hint}", at, key=True)
             continue
         change = {name: options}
         changed = [
@@ -110,18 +110,27 @@ def check_order(layer: Sequence[Cassette]) -> Iterator[Problem]:
             for name in first.keys() & second.keys():
                 mine, theirs = first[name], second[name]
                 if merge_patch(merge_patch(None, mine), theirs) != merge_patch(merge_patch(None, theirs), mine):
-                    text = f"{one.file}, in the same layer, changes the same options of {name!r} to other values"
+                    text = (
+                        f"{one.file}, in the same layer, changes the same options of {name!r} to different "
+                        "values; keep one of the changes"
+                    )
                     yield other.place.problem("duplicate-id", text, ("changes", section, name), key=True)
 
 
-def check_use(quirk: Cassette, operations: Mapping[str, Operation], sections: Collection[str]) -> Iterator[Problem]:
-    """Yield a problem if the quirk has no effect in a dialect with these operations and sections."""
-    handlers = {operation.behaviour.handler for operation in operations.values()} & quirk.options.keys()
-    if (
-        not handlers
-        and not quirk.sections.keys() & set(sections)
-        and not quirk.operation_options
-        and not any(True for rule in quirk.rules for _ in doers.for_each(rule, operations))
-    ):
-        text = "this quirk does nothing here: the dialect has no operation or handler that does what it is about"
-        yield quirk.place.problem("unknown-operation", text, ("quirk",), key=True)
+def check_use(cassette: Cassette, operations: Mapping[str, Operation], sections: Collection[str]) -> Iterator[Problem]:
+    """Yield a problem if a quirk or scenario has no effect in a dialect with these operations and sections."""
+    if not has_effect(cassette, operations, sections):
+        what, key = ("quirk", "quirk") if cassette.is_quirk else ("scenario", "title")
+        text = f"this {what} has no effect: none of the operations and handlers that it changes exist in this dialect"
+        yield cassette.place.problem("unknown-operation", text, (key,), key=True)
+
+
+def has_effect(cassette: Cassette, operations: Mapping[str, Operation], sections: Collection[str]) -> bool:
+    """Return whether a quirk or scenario changes one of these operations or sections, or options of an operation."""
+    handlers = {operation.behaviour.handler for operation in operations.values()} & cassette.options.keys()
+    return bool(
+        handlers
+        or cassette.sections.keys() & set(sections)
+        or cassette.operation_options
+        or any(True for rule in cassette.rules for _ in doers.for_each(rule, operations))
+    )

@@ -51,7 +51,7 @@ def check(
                 yield from check_known(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
             if (fitting := _handler_in_place(by, owner, operations, answering)) and behaviour.handler not in answering:
-                text = f"there is no handler {behaviour.handler!r}; that of the operation {fitting.id} is"
+                text = f"unknown handler {behaviour.handler!r}; the operation {fitting.id} uses"
                 yield origin.problem("unknown-handler", f"{text} {fitting.behaviour.handler!r}", ("handler",))
             else:
                 yield from check_known(origin, "unknown-handler", behaviour.handler, answering, "handler")
@@ -62,7 +62,7 @@ def check(
         for below, answer in answers(by):
             by_status = isinstance(answer.status, int) and str(answer.status) not in listed
             if answer.nulls == "fill" and not answer.schema and by_status:
-                text = f"nulls: fill needs a schema: answers names none for {answer.status}"
+                text = f"nulls: fill needs a schema, but answers has none for {answer.status}"
                 yield origin.problem("unknown-schema", text, (*below, "nulls"))
             if answer.error:
                 yield from check_known(origin, "unknown-error", answer.error, errors, *below, "error", gone=gone)
@@ -74,9 +74,9 @@ def check(
             yield from request.check(by, owner.pattern if owner else by.pattern, handlers)
         if behaviour.handler and not behaviour.respond and not (owner and owner.behaviour.respond):
             where = "" if by is owner else ", here or in the operation"
-            yield origin.problem("behaviour", f"the handler's result needs a respond{where}", ("handler",))
+            yield origin.problem("behaviour", f"the handler needs a respond for its result{where}", ("handler",))
         if behaviour.bank and not bank:
-            text = "no bank is configured, so bank: true could only answer 502; name it with --bank URL"
+            text = "bank: true needs a bank, and none is configured; set it with --bank URL"
             yield origin.problem("no-bank", text, ("bank",))
 
 
@@ -86,9 +86,9 @@ def _handler_in_place(
     operations: Mapping[str, Operation],
     handlers: Mapping[str, Handler],
 ) -> Operation | None:
-    """Return the operation for the same requests whose handler exists, if the rule's handler does not exist.
+    """Return the operation for the same requests whose handler exists, if the rule's own handler does not exist.
 
-    It is better than a handler with a similar name, which might make a payment instead of reading one.
+    Its handler is a better suggestion than a similar name, which might make a payment instead of reading one.
     """
     if isinstance(by, Operation):
         return None
@@ -129,5 +129,5 @@ def find_unknown(kind: str, name: str, entries: Mapping[str, Any]) -> str | None
 def _say_unknown(kind: str, name: str, entries: Mapping[str, Any] | Schemas) -> str:
     names = sorted(entries.names(name) if isinstance(entries, Schemas) else entries)
     close = get_close_matches(name, names, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}" if names else "there are none"
-    return f"there is no {kind} {name!r}; {hint}"
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}" if names else "none is defined"
+    return f"unknown {kind} {name!r}; {hint}"

@@ -26,7 +26,7 @@ def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Pro
 
     known = {name for handler in handlers.values() for name in handler.inputs}
     for name in written.keys() - known:
-        text = f"no handler takes {name!r}{did_you_mean(name, known)}"
+        text = f"no handler has an input {name!r}{did_you_mean(name, known)}"
         problems.append(sections.problem((SECTION, name), "unknown-input", text, key=True))
     return compile_sources(written, report)
 
@@ -52,7 +52,7 @@ def check(by: Operation | Rule, pattern: Pattern | None, handlers: Mapping[str, 
     if handler is None:
         return
     for name in by.origin.written.get("input", {}).keys() - handler.inputs.keys():
-        text = f"the handler {handler.name} does not take {name!r}{did_you_mean(name, handler.inputs)}"
+        text = f"the handler {handler.name} has no input {name!r}{did_you_mean(name, handler.inputs)}"
         yield by.origin.problem("unknown-input", text, ("input", name), key=True)
     for input in handler.takes:
         source = by.behaviour.inputs.get(input.name)
@@ -71,6 +71,6 @@ def _is_found(source: Source | None, parameters: Collection[str]) -> bool:
 def _lack(handler: Handler, input: Input, source: Source | None) -> str:
     text = f"the handler {handler.name} needs the input {input.name}"
     if source is None:
-        return f"{text}: say under `request` of the dialect, or `input` of the operation, where requests have it"
+        return f"{text}: specify where requests contain it, under `request` of the dialect or `input` of the operation"
     places = " or ".join(place.in_words for place in source.places)
-    return f"{text}, and this path does not have {places}: say under `input` where requests have it"
+    return f"{text}, and this path does not have {places}: specify under `input` where requests contain it"

@@ -1,4 +1,4 @@
-"""How responses depend on X-Request-ID, which is new for each request."""
+"""Finds out how responses depend on X-Request-ID, which is new for each request."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _ASIDE = frozenset({"doc", "examples", "title"})
 
 
 def heeds(written: Any, key: str = "") -> bool:
-    """Return whether the id of a request can change the response in more than its echo, if all ids are UUIDs.
+    """Return whether the id of a request can change anything in the response except its echo, if all ids are UUIDs.
 
     True if in doubt.
     """

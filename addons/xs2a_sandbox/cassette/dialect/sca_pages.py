@@ -45,12 +45,15 @@ def mistakes(pages: ScaPages) -> Iterator[tuple[Pointer, str]]:
     for number, language in enumerate(pages.languages):
         if language not in {**usual, **pages.texts}:
             there = ", ".join(sorted({**usual, **pages.texts}))
-            yield ("languages", number), f"there are no texts in {language}; write them under texts, or take {there}"
+            yield ("languages", number), f"there are no texts in {language}; add them under texts, or choose {there}"
     for theme, colours in pages.colours.items():
         palette = {**COLOURS[theme], **colours}
         for name in ("on_accent", "card"):
             if (ratio := contrast(palette["accent"], palette[name])) < _LEAST_CONTRAST:
-                text = f"the contrast of accent to {name} is {ratio:.1f}, and needs {_LEAST_CONTRAST} to be read well"
+                text = (
+                    f"the contrast between accent and {name} is {ratio:.1f}, but must be at least "
+                    f"{_LEAST_CONTRAST} to be readable"
+                )
                 yield ("colours", theme), text
 
 
@@ -58,10 +61,11 @@ def _check_template(text: str, usual: str) -> str | None:
     try:
         names = _placeholders(text)
     except ValueError as error:
-        return f"is no template: {error}; a brace itself is written twice"
+        return f"is not a valid template: {error}; double every literal brace"
     if extra := sorted(names - _placeholders(usual)):
-        there = ", ".join(f"{{{name}}}" for name in sorted(_placeholders(usual))) or "none"
-        return f"nothing is filled in for {{{extra[0]}}} here; there is {there}"
+        known = ", ".join(f"{{{name}}}" for name in sorted(_placeholders(usual)))
+        hint = f"use {known}" if known else "this text has no placeholders"
+        return f"unknown placeholder {{{extra[0]}}}; {hint}"
     return None
 
 

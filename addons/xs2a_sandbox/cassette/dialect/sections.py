@@ -45,7 +45,7 @@ class Sections:
                 yield cassette.sections[section]
 
     def problem(self, pointer: Pointer, code: str, text: str, *, key: bool = False) -> Problem:
-        """Return a problem at this place, in the topmost file that has it. `pointer` begins with the section."""
+        """Return a problem at this place, in the topmost file that has it. `pointer` starts with the section."""
         for length in range(len(pointer), 0, -1):
             for cassette in reversed(self._said):
                 if _is_said(cassette.sections, pointer[:length]):

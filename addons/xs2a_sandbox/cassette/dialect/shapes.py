@@ -24,7 +24,7 @@ from xs2a_sandbox.errors import Problem
 
 SECTION = "shapes"
 SHAPE_ROOTS = RESULT_ROOTS | ERROR_ROOTS | {"answer", "let"}
-"""All roots that exist anywhere. Whether a root exists where the shape is used is checked there."""
+"""All roots that exist anywhere. `check_uses` checks that they exist at the place where the shape is used."""
 _WITH_SHAPES = ("let", "respond", "sequence", "effects", "amend")
 
 
@@ -40,7 +40,7 @@ def read(sections: Sections, problems: list[Problem]) -> Mapping[str, CompiledSh
             if text := find_unknown("shape", use.name, shapes):
                 problems.append(sections.problem((SECTION, name, *use.pointer), "unknown-shape", text))
             elif way := _find_way(shapes, use.name, name):
-                text = f"the shape {name} uses itself" + (f", by way of {', '.join(way)}" if way[:-1] else "")
+                text = f"the shape {name} uses itself" + (f", through {', '.join(way)}" if way[:-1] else "")
                 problems.append(sections.problem((SECTION, name, *use.pointer), "shape", text))
     return shapes
 
@@ -81,7 +81,7 @@ def _is_plain_mapping(value: Any) -> bool:
 
 
 def _find_way(shapes: Mapping[str, CompiledShape], start: str, end: str) -> tuple[str, ...]:
-    """Return the shapes on the way from one to another, including `end`, or nothing if there is no way."""
+    """Return the chain of shapes that leads from one to another, including `end`; empty if there is none."""
     ways: list[tuple[str, ...]] = [(start,)]
     seen = {start}
     for way in ways:
@@ -96,11 +96,11 @@ def _find_way(shapes: Mapping[str, CompiledShape], start: str, end: str) -> tupl
 def check_uses(
     entries: Iterable[Operation | Rule], errors: Iterable[ErrorAnswer], shapes: Mapping[str, CompiledShape]
 ) -> Iterator[Problem]:
-    """Yield problems with shapes that do not exist, or that read roots which do not exist where they are used."""
+    """Yield problems with unknown shapes, and with shapes that read roots not available at their place of use."""
     for by in entries:
         yield from _check(by.origin, _uses_of(by), shapes)
         for use in _uses_in_values(by.origin.written.get("require")):
-            yield by.origin.problem("shape", "values of an error that a request may get have no shapes", use.pointer)
+            yield by.origin.problem("shape", "the values of an error response cannot use shapes", use.pointer)
     for error in errors:
         yield from _check(error.origin, ((use, ERROR_ROOTS) for use in _uses_of_error(error)), shapes)
 
@@ -187,10 +187,10 @@ def _check(
             continue
         needed = _needed(shapes, use.name, set())
         if not use.is_given and IT in needed:
-            text = f"the shape {use.name} needs a thing to shape: write `of` beside it"
+            text = f"the shape {use.name} needs a value: write `of` next to it"
             yield origin.problem("shape", text, use.pointer)
         if lacking := sorted(needed - roots - {IT}):
-            text = f"the shape {use.name} reads {' and '.join(lacking)}, which its place of use does not have"
+            text = f"the shape {use.name} reads {' and '.join(lacking)}, which is not available where the shape is used"
             yield origin.problem("shape", text, use.pointer)
 
 

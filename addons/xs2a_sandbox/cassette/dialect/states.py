@@ -24,9 +24,9 @@ def read(sections: Sections, problems: list[Problem]) -> StateWords:
         words, without = _words(spec), spec.get(_WITHOUT, ())
         for state, word in words.items():
             if (other := first.setdefault(word, state)) != state:
-                note(thing, state, f"{word} is the word for {other} already; each state needs one of its own")
+                note(thing, state, f"{word} is already the word for {other}; each state needs its own word")
         if missing := [state for state in STATES[thing] if state not in words and state not in without]:
-            text = f"no word for {', '.join(missing)}; write one, or name it under `{_WITHOUT}`"
+            text = f"there is no word for {', '.join(missing)}; add one, or list the state under `{_WITHOUT}`"
             problems.append(sections.problem((SECTION, thing), "states", text, key=True))
     return StateWords({thing: _words(spec) for thing, spec in written.items()})
 

@@ -1,4 +1,4 @@
-"""The section `things` of a dialect: where its requests and answers name consents, payments, accounts and so on."""
+"""The section `things` of a dialect: the places of consents, payments, accounts and so on in requests and answers."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -70,11 +70,11 @@ def _place(text: str, parts: tuple[str, ...]) -> Place:
     if part not in parts or not steps or not all(isinstance(step, str) for step in steps) or not _is_chain(text):
         raise ValueError(f"{text!r} is not a place: it must be a name below {', '.join(parts)}, such as {parts[-1]}.id")
     if part not in ("body", "answer") and len(steps) > 1:
-        raise ValueError(f"{text!r} is not a place: the value of {part} has no members")
+        raise ValueError(f"{text!r} is too deep: write only one name after {part}, such as {part}.id")
     names = tuple(str(step).lower() if part == "headers" else str(step) for step in steps)
     return Place(part, names)  # type: ignore[arg-type]
 
 
 def _is_chain(text: str) -> bool:
-    """Return whether the text has no operators and filters: only names, dots, and quoted names in brackets."""
+    """Return whether the text contains only names, dots and quoted names in brackets, without operators."""
     return not any(sign in text for sign in "|~()+*/{} ")

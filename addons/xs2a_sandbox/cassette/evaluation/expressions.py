@@ -22,13 +22,15 @@ from jinja2.visitor import NodeTransformer
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.id_form import is_form
 from xs2a_sandbox.cassette.evaluation.state_words import STATES
+from xs2a_sandbox.cassette.evaluation.text_forms import matches, sha256, strftime, strptime
 from xs2a_sandbox.cassette.evaluation.values import as_time, merge_patch, to_text
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, charge_entries, meter, size, spend
 from xs2a_sandbox.errors import ExpressionError
 
 FILTERS = frozenset(
-    "abs capitalize count d default decimal dictsort first int items join last length list lower map max min reject "
-    "rejectattr replace reverse round select selectattr sort split string sum title trim unique upper urlencode".split()
+    "abs capitalize count d default decimal dictsort first int items join last length list lower map matches max min "
+    "reject rejectattr replace reverse round select selectattr sha256 sort split strftime string strptime sum title "
+    "trim unique upper urlencode".split()
 )
 
 SHALLOW = frozenset(
@@ -55,7 +57,7 @@ MAX_DIGITS = 1000
 
 
 def member(value: Any, key: Any) -> Any:
-    """Return a member of a mapping or an entry of a list; null if there is none."""
+    """Return a member of a mapping or an entry of a list, or null if there is none."""
     if type(value) is dict:  # checked before Mapping, because that check takes three times as long
         return value.get(key)
     if isinstance(value, Mapping):
@@ -96,7 +98,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             if isinstance(left, int) and left.bit_length() > MAX_BITS // MAX_POWER:
                 raise SecurityError("a power of a number above 64 bits")
         elif operator == "%" and isinstance(left, str):
-            raise SecurityError("% on a text")
+            raise SecurityError("% on a string")
         if isinstance(left, int) and isinstance(right, int) and (operator == "/" or (operator == "**" and right < 0)):
             left = Decimal(left)  # because Python would convert it to a binary fraction
         return super().call_binop(context, operator, left, right)
@@ -120,14 +122,18 @@ def _environment() -> _Environment:
         "int": _int,
         "join": _join,
         "map": _map,
+        "matches": matches,
         "replace": _replace,
         "round": _round,
+        "sha256": sha256,
         "split": _split,
+        "strftime": lambda value, pattern: None if is_missing(value) else strftime(value, pattern),
         "string": _string,
+        "strptime": strptime,
         "sum": _sum,
         "urlencode": lambda value: quote(value, safe=""),
     }
-    for name in ("capitalize", "lower", "replace", "split", "title", "trim", "upper", "urlencode"):
+    for name in "capitalize lower matches replace sha256 split strptime title trim upper urlencode".split():
         environment.filters[name] = _on_text(environment.filters[name])
     for name in set(environment.filters) - FILTERS:
         del environment.filters[name]
@@ -177,7 +183,7 @@ def _string(value: Any) -> str | None:
         return None
     text = to_text(value) if size(value, MAX_SIZE) <= MAX_SIZE else None
     if text is None or len(text) > MAX_SIZE:
-        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+        raise SecurityError(f"a string of more than {MAX_SIZE} characters")
     return text
 
 
@@ -214,7 +220,7 @@ def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
     if number is None or (isinstance(value, int) and precision >= 0):
         return value if isinstance(value, int) else None
     if abs(precision) > MAX_POWER or method not in _ROUNDINGS:
-        raise SecurityError(f"round takes up to {MAX_POWER} digits, and one of {', '.join(_ROUNDINGS)}")
+        raise SecurityError(f"round takes at most {MAX_POWER} digits and one of {', '.join(_ROUNDINGS)}")
     rounded = number.quantize(Decimal(1).scaleb(-precision), _ROUNDINGS[method])
     return rounded if precision >= 0 else rounded.quantize(Decimal(1))
 
@@ -229,25 +235,27 @@ def _decimal(value: Any) -> Decimal | None:
 
 def _sum(values: Iterable[Any], attribute: str | None = None, start: Any = 0) -> Any:
     numbers = values if attribute is None else (member(value, attribute) for value in values)
+    if isinstance(start, list):
+        return [*start, *(entry for part in numbers if isinstance(part, list | tuple) for entry in part)]
     return sum((number for number in map(_decimal, numbers) if number is not None), _decimal(start) or Decimal())
 
 
 def _join(values: Iterable[Any], d: str = "", attribute: str | None = None) -> str:
     entries = list(values) if attribute is None else [member(value, attribute) for value in values]
     if size(entries, MAX_SIZE) + len(entries) * len(d) > MAX_SIZE:
-        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+        raise SecurityError(f"a string of more than {MAX_SIZE} characters")
     return d.join(map(to_text, entries))
 
 
 def _split(text: str, at: str) -> list[str]:
     if not at or text.count(at) >= MAX_SIZE:
-        raise SecurityError(f"split takes a text to cut at, and makes at most {MAX_SIZE} parts")
+        raise SecurityError(f"split needs a separator, and returns at most {MAX_SIZE} parts")
     return text.split(at)
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     if len(text) + text.count(old) * len(new) > MAX_SIZE:
-        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+        raise SecurityError(f"a string of more than {MAX_SIZE} characters")
     return text.replace(old, new, count)
 
 
@@ -274,8 +282,14 @@ ON_DEMAND = frozenset({"form", "token"})
 RESULT_ROOTS = ROOTS | {"result"}
 ERROR_ROOTS = ROOTS | {"error"}
 HEADERS = "headers"
-FUNCTIONS = frozenset({"uuid", "new_id", "now", "today", "jwt", "verifies", "wire"})
-_ARGUMENTS = {"jwt": "jwt(text)", "verifies": "verifies(text, keys)", "wire": "wire(thing, state)"}
+FUNCTIONS = frozenset({"uuid", "new_id", "now", "today", "jwt", "patched", "signed", "verifies", "wire"})
+_ARGUMENTS = {
+    "jwt": "jwt(text)",
+    "patched": "patched(value, steps)",
+    "signed": "signed(claims, header)",
+    "verifies": "verifies(text, keys)",
+    "wire": "wire(thing, state)",
+}
 """The functions with required arguments, and how they are called."""
 
 IT = "it"
@@ -294,7 +308,7 @@ class Shape(Protocol):
     def one(self, scope: Scope, it: Any) -> Any: ...
 
     def many(self, scope: Scope, things: Sequence[Any]) -> Sequence[Any]:
-        """Apply the shape to each thing; returns the same list if the shape changes nothing."""
+        """Apply the shape to each thing. Return the same list if the shape changes nothing."""
 
 
 _watching: ContextVar[list[tuple[str, str]] | None] = ContextVar("watching", default=None)
@@ -316,9 +330,9 @@ def mismatches() -> Iterator[list[tuple[str, str]]]:
 
 def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
     """Compile a `when`: an expression without braces. If evaluating it fails because of a null, it is false."""
-    tree = parse_text("{{ " + source + " }}", source)  # blanks inside, because {{- is a mark of its own
+    tree = parse_text("{{ " + source + " }}", source)  # with spaces, because {{- has a different meaning
     if len(tree) != 1 or isinstance(tree[0], nodes.TemplateData):
-        raise ExpressionError(f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
+        raise ExpressionError(f"{source!r} is not a single expression; write conditions without {{{{ }}}}")
     evaluate = compile_part(tree[0], roots, source)
     return lambda scope: bool(evaluate(scope))
 
@@ -327,10 +341,10 @@ def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[S
 def compile_text(
     source: str, roots: frozenset[str] | None = ROOTS, functions: frozenset[str] = FUNCTIONS
 ) -> Render | str:
-    """Compile text with `{{ … }}` in it; text without any is returned as it is.
+    """Compile text with `{{ … }}` in it. Text without any is returned unchanged.
 
-    A text that is one whole `{{ … }}` keeps the type of its value; within other text null is empty. If `roots` is None,
-    any name is allowed.
+    A single `{{ … }}` keeps the type of its value; within other text null is empty. If `roots` is None, any name is
+    allowed.
     """
     if "{{" not in source:
         return source
@@ -374,7 +388,10 @@ def compile_value(
         if is_shaped(value):
             return _compile_shaped(value, roots, report, functions, pointer)
         if is_renamed(value):
-            report((*pointer, "rename"), "members are renamed in a shape: name one under `shapes`, and use it here")
+            report(
+                (*pointer, "rename"),
+                "members can be renamed only in a shape: define one under `shapes`, and use it here",
+            )
         items = tuple((k, compile_value(v, roots, report, functions, (*pointer, k))) for k, v in value.items())
         if any(name.endswith("?") for name in value):
             return _without_missing(tuple((k.removesuffix("?"), k.endswith("?"), v) for k, v in items))
@@ -419,7 +436,7 @@ def is_renamed(value: Mapping[str, Any]) -> bool:
     return value.keys() <= _RENAMED and isinstance(value.get("rename"), dict)
 
 
-_EACH = {"each", "as", "when", "give"}
+_EACH = {"each", "as", "when", "key", "give"}
 _EACH_SHAPED = {"each", "as", "when", "shape"}
 _SHAPED = {"shape", "of"}
 _RENAMED = {"rename", "of"}
@@ -457,11 +474,15 @@ def _compile_each(
     functions: frozenset[str],
     pointer: tuple[str | int, ...],
 ) -> Render:
-    """Compile a list made from another list, entry by entry. The result is empty if the source is not a list."""
+    """Compile a list, or with `key` a mapping, made from a list, entry by entry.
+
+    The result is empty if the source is not a list. Entries whose key is null are left out.
+    """
     name = name_of_entry(spec, lambda text: report((*pointer, "as"), text))
     inner = roots | {name, INDEX}
     entries = compile_value(spec["each"], roots, report, functions, (*pointer, "each"))
     result = compile_value(spec.get("give"), inner, report, functions, (*pointer, "give"))
+    key = compile_value(spec.get("key"), inner, report, functions, (*pointer, "key"))
     shape = spec.get("shape")
     if shape is not None and not roots:
         report((*pointer, "shape"), _NO_SHAPES)
@@ -471,10 +492,10 @@ def _compile_each(
     except ExpressionError as error:
         report((*pointer, "when"), str(error))
 
-    def each(scope: Scope) -> Sequence[Any]:
+    def each(scope: Scope) -> Any:
         listed = render(entries, scope)
         if not isinstance(listed, list | tuple):
-            return []
+            listed = []
         if shape is not None and holds is None:
             return _shape(scope, shape).many(scope, listed)
         before = work.begin(scope.get(WORK) or Work())
@@ -488,21 +509,24 @@ def _compile_each(
         fitting = (inner for inner in scopes if holds is None or holds(inner))
         if shape is not None:
             return _shape(scope, shape).many(scope, [inner[name] for inner in fitting])
-        return [render(result, inner) for inner in fitting]
+        if "key" not in spec:
+            return [render(result, inner) for inner in fitting]
+        keyed = ((render(key, inner), inner) for inner in fitting)
+        return {to_text(one): render(result, inner) for one, inner in keyed if one is not None}
 
     return each
 
 
 def name_of_entry(spec: Mapping[str, Any], report: Callable[[str], None]) -> str:
-    """Return the name of the root that holds the current entry. An invalid name is reported."""
+    """Return the name of the root for the current entry. Reports an invalid name."""
     name = spec.get("as", ENTRY)
     if isinstance(name, str) and name.isidentifier() and name not in ROOTS | FUNCTIONS | {"result", "let", IT, INDEX}:
         return name
-    report(f"{name!r} cannot name an entry: write a word that is not a root of expressions")
+    report(f"{name!r} cannot be the name of an entry: choose a word that expressions do not use")
     return ENTRY
 
 
-_NO_SHAPES = "test data has no shapes: write the value itself"
+_NO_SHAPES = "test data cannot use shapes: write the value itself"
 
 
 def _compile_shaped(
@@ -541,7 +565,7 @@ Key = str | int | None
 
 @lru_cache(4096)
 def chains(source: str) -> tuple[tuple[str, tuple[Key, ...]], ...]:
-    """Return the roots that the expressions of a text read, each with its keys, such as `path` and `a`."""
+    """Return the roots that the expressions in a string read, each with its keys, such as `path` and `a`."""
     looks: list[nodes.Node] = []
     for part in parse_text(source, source):
         looks += [*every(nodes.Name, part), *every(nodes.Getattr, part), *every(nodes.Getitem, part)]
@@ -732,23 +756,43 @@ def null_for(error: Exception, source: str) -> None:
 
 def every[N: nodes.Node](kind: type[N], expression: nodes.Node) -> list[N]:
     """Return the nodes of that type in the expression, including the expression itself."""
-    return [*([expression] if isinstance(expression, kind) else []), *expression.find_all(kind)]
+    return [node for node in walk(expression) if isinstance(node, kind)]
+
+
+def walk(expression: nodes.Node) -> list[nodes.Node]:
+    """Return the expression and all nodes in it, in the order of the text. Jinja2's `find_all` is slower."""
+    found: list[nodes.Node] = []
+
+    def add(node: nodes.Node) -> None:
+        found.append(node)
+        for name in node.fields:
+            field = getattr(node, name, None)
+            if isinstance(field, list):
+                for child in field:
+                    if isinstance(child, nodes.Node):
+                        add(child)
+            elif isinstance(field, nodes.Node):
+                add(field)
+
+    add(expression)
+    return found
 
 
 def check_part(
     expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
 ) -> None:
     """Check that all names, filters and calls exist. Raises ExpressionError."""
-    names, calls = (roots or frozenset()) | functions, every(nodes.Call, expression)
+    inside = walk(expression)
+    names, calls = (roots or frozenset()) | functions, [node for node in inside if isinstance(node, nodes.Call)]
     called = {id(call.node) for call in calls}
-    for name in every(nodes.Name, expression):
+    for name in [node for node in inside if isinstance(node, nodes.Name)]:
         if name.name in FUNCTIONS - functions:
             instead = "a value in its place, or a date as today(days)"
             raise ExpressionError(
-                f"{name.name}() has no value before there is a request: write {instead}, in {source!r}"
+                f"{name.name}() has a value only in a request: write {instead} instead, in {source!r}"
             )
         if roots is not None and name.name not in names:
-            raise ExpressionError(f"unknown name {name.name!r} in {source!r}; there are {', '.join(sorted(names))}")
+            raise ExpressionError(f"unknown name {name.name!r} in {source!r}; the names are {', '.join(sorted(names))}")
         if name.name in FUNCTIONS and id(name) not in called:
             raise ExpressionError(f"{name.name} is a function; write {name.name}() in {source!r}")
     for call in calls:
@@ -757,16 +801,18 @@ def check_part(
             raise ExpressionError(f"only {possible} can be called, in {source!r}")
         usual = _ARGUMENTS.get(call.node.name)
         if usual and (len(call.args) != 1 + usual.count(",") or call.kwargs or call.dyn_args or call.dyn_kwargs):
-            raise ExpressionError(f"{call.node.name} is called as {usual}, in {source!r}")
+            raise ExpressionError(f"call {call.node.name} as {usual}, in {source!r}")
         if call.node.name == "wire" and (text := _lacks_thing(call.args[0])):
             raise ExpressionError(f"{text}, in {source!r}")
         if call.node.name == "new_id" and not _names_form(call):
             raise ExpressionError(
-                f"new_id takes a form, such as '{{digits:12}}', '{{hex:32}}' or 'PAY-{{capitals:10}}', in {source!r}"
+                f"new_id needs a form, such as '{{digits:12}}', '{{hex:32}}' or 'PAY-{{capitals:10}}', in {source!r}"
             )
-    for used in every(nodes.Filter, expression):
+    for used in [node for node in inside if isinstance(node, nodes.Filter)]:
         if used.name not in FILTERS:
-            raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
+            raise ExpressionError(
+                f"unknown filter {used.name!r} in {source!r}; the filters are {', '.join(sorted(FILTERS))}"
+            )
         _check_names(used, source)
     if isinstance(expression, nodes.Name) and expression.name == "state":
         text = "the whole state is not a value; name a collection and an id, as in state.consents[path.consentId]"
@@ -787,7 +833,7 @@ def _names_form(call: nodes.Call) -> bool:
 def _lacks_thing(thing: nodes.Expr) -> str | None:
     if not isinstance(thing, nodes.Const) or thing.value in STATES:
         return None
-    return f"wire knows the states of {', '.join(STATES)}, and not of {thing.value!r}"
+    return f"wire can convert only the states of {', '.join(STATES)}, not of {thing.value!r}"
 
 
 _NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
@@ -800,7 +846,7 @@ def _check_names(used: nodes.Filter, source: str) -> None:
     for name in arguments:
         if not isinstance(name, nodes.Const) or name.value not in names:
             there = ", ".join(sorted(names))
-            raise ExpressionError(f"{used.name} names no known {kind} in {source!r}; there are {there}")
+            raise ExpressionError(f"{used.name} is used with an unknown {kind} in {source!r}; choose one of: {there}")
 
 
 def chain_of(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:

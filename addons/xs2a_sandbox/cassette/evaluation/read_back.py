@@ -1,4 +1,4 @@
-"""Reconstructs a thing from its shape, as far as the shape only renames and nests the members of the thing."""
+"""Reconstructs a thing from its shape. Only members that the shape renames or nests can be reconstructed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,7 +46,7 @@ def read_back(template: Any, said: Any, templates: Mapping[str, Any]) -> Any:
 
 
 def _read_renamed(names: Mapping[str, Any], said: Mapping[str, Any], templates: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the thing's members from their new names; the other members keep theirs."""
+    """Return the thing's members from their new names. Other members keep their names."""
     changed = {one: (member, None) for member, one in names.items() if isinstance(one, str)}
     for member, one in names.items():
         if isinstance(one, dict):
@@ -76,7 +76,7 @@ def _read_text(template: str, said: Any) -> Any:
 
 
 def _lay(parts: list[Any]) -> Any:
-    """Merge what several parts of a template say about one thing."""
+    """Merge the information from several parts of a template about one thing."""
     laid: Any = {}
     for part in parts:
         laid = merge_patch(laid, part) if isinstance(part, Mapping) else laid

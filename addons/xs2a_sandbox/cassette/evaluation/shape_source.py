@@ -47,12 +47,12 @@ Make = Callable[[Mapping[str, Any], Any], Any]
 """Applies a shape: takes a scope and a thing."""
 
 _FILTERS = frozenset(
-    "abs capitalize count d decimal default int join length lower replace round string title trim upper "
+    "abs capitalize count d decimal default int join length lower replace round split string title trim upper "
     "urlencode".split()
 )
 _ENDS = frozenset({"first", "last"})
 _DEEPEST = 40
-"""The deepest nesting in the generated Python, which has a limit of its own."""
+"""The deepest nesting in the generated code. Python has a limit too."""
 _LONGEST_LITERAL = 15
 """The most members of a dict literal. Above that, copying a dict and changing it takes half the time."""
 _COMPARED = {"eq": "==", "ne": "!=", "in": "in", "notin": "not in"}
@@ -77,7 +77,7 @@ class Written:
 
 
 class ShapeSource:
-    """The source of all shape functions of a dialect, line by line, and the values that it refers to."""
+    """The source of all shape functions of a dialect, line by line, and the values in it."""
 
     def __init__(self, names: Sequence[str], roots: frozenset[str]) -> None:
         self.functions = {name: f"shape_{number}" for number, name in enumerate(names)}
@@ -220,12 +220,13 @@ class _Block:
                     ((names[one], changed[one]),) = name.items()
                 case _:
                     text = (
-                        "a member gets a name, {NAME: VALUE} in which `it` is its value, or null, which leaves it out"
+                        "rename a member with a name, with {NAME: VALUE} (`it` is the member's value), or with "
+                        "null to leave it out"
                     )
                     self._report(place, text)
                     continue
             if list(names.values()).count(names[one]) > 1:
-                self._report(place, f"another member gets the name {names[one]}, too")
+                self._report(place, f"two members have the same new name {names[one]}; rename one of them")
         if "of" in template:
             thing = self._keep(self.value(template["of"], (*pointer, "of")))
         else:
@@ -263,7 +264,7 @@ class _Block:
             function = self._use(template["shape"], pointer, is_given=True)
             source = self._source.bind(template["each"])
             return self._keep(f"shape_all({function}, kept_{function}, scope, listed({listed}, allow, {source}))")
-        made = self._keep("[]")
+        made = self._keep("{}" if "key" in template else "[]")
         # A list within the thing is bounded by the thing; any other list would be iterated again for each thing.
         bound = "allow" if self._is_inside(template["each"]) else "spend"
         entries = f"listed({listed}, {bound}, {self._source.bind(template['each'])})"
@@ -272,7 +273,11 @@ class _Block:
         inner = _Block(self._source, self._written, self._report, self._indent + 1, variables, self)
         if "when" in template:
             inner.add(f"if not {inner._condition(template['when'], (*pointer, 'when'))}: continue")
-        if "give" in template:
+        if "key" in template:
+            key = inner._keep(inner.value(template["key"], (*pointer, "key")))
+            inner.add(f"if {key} is None: continue")
+            inner.add(f"{made}[to_text({key})] = {inner.value(template['give'], (*pointer, 'give'))}")
+        elif "give" in template:
             inner.add(f"{made}.append({inner.value(template['give'], (*pointer, 'give'))})")
         else:
             function = self._use(template["shape"], pointer, is_given=True)
@@ -317,7 +322,7 @@ class _Block:
         except ExpressionError as error:
             self._report(pointer, str(error))
         except ValueError:
-            self._report(pointer, f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
+            self._report(pointer, f"{source!r} is not a single expression; write conditions without {{{{ }}}}")
         return "None"
 
     def _expression(self, part: nodes.Expr, source: str) -> str:

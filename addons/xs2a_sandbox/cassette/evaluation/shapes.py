@@ -50,7 +50,7 @@ def compile_shapes(
 ) -> Mapping[str, CompiledShape]:
     """Compile the shapes of a dialect, which may use each other.
 
-    Calls `report` with the name of the shape, the place in its template, and a text about the mistake.
+    Calls `report` with the name of the shape, the place in its template, and a description of the mistake.
     """
     source = ShapeSource(list(templates), roots)
     written = {name: source.write(name, template, partial(report, name)) for name, template in templates.items()}

@@ -10,7 +10,7 @@ STATES: Mapping[str, tuple[str, ...]] = {
     ),
     "consent": ("awaiting", "partly", "authorised", "rejected", "expired", "revoked", "withdrawn"),
     "payment": ("RCVD", "PATC", "ACTC", "ACSP", "ACSC", "ACCC", "PDNG", "RJCT", "CANC"),
-    "mandate": ("awaiting", "partly", "authorised", "rejected", "expired", "used"),
+    "mandate": ("incomplete", "awaiting", "partly", "authorised", "rejected", "expired", "used"),
     "basket": ("RCVD", "PATC", "ACTC", "RJCT", "CANC"),
     "login": ("awaiting", "authorised", "rejected"),
 }  # fmt: skip

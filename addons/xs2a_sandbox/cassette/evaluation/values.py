@@ -14,7 +14,7 @@ from typing import Any
 from xs2a_sandbox.documents.formats import is_date, is_date_time
 
 LEAST = 0.01
-"""The least distance of a value that does not fit, so that it sorts behind those that do."""
+"""The least distance of a value that does not match. Such values sort after the matching ones."""
 _OTHER_CASE = 0.05
 _LONGEST = 100
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,6})?")
@@ -58,7 +58,7 @@ def contains(whole: Any, part: Any) -> bool:
 
 
 def make_comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
-    """Return both as decimals, or as ISO dates, or as times; None if they cannot be ordered."""
+    """Return both as decimals, as ISO dates or as times, or None if they cannot be ordered."""
     for read in (_as_decimal, _as_date, as_time):
         pair = read(left), read(right)
         if None not in pair:
@@ -144,5 +144,5 @@ def _as_date(value: Any) -> date | None:
 
 
 def as_time(value: Any) -> datetime | None:
-    """Return the time in a text with a UTC offset, or None for anything else."""
+    """Return the time in a string with a UTC offset, or None for anything else."""
     return datetime.fromisoformat(value.upper()) if isinstance(value, str) and is_date_time(value) else None

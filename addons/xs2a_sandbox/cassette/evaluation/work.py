@@ -1,7 +1,7 @@
 """Limits the work of expressions in one response; the work is counted while they run.
 
-A filter cannot be interrupted from outside, and the sandbox answers no other request meanwhile. So the arguments of
-every filter, test and operator are measured first, and entries of lists are counted as they are read.
+A filter cannot be interrupted from outside, and the sandbox answers no other request at the same time. So the arguments
+of every filter, test and operator are measured first, and entries of lists are counted as they are read.
 """
 
 import threading
@@ -54,8 +54,8 @@ def spend(units: int) -> None:
     work = _current.work
     work.left -= units
     if work.left < 0:
-        text = f"more work than the expressions of one answer may do ({BUDGET} units)"
-        raise SecurityError(f"{text}; a list that several of them filter is filtered once, under let,")
+        text = f"the expressions of one answer need more than {BUDGET} units of work"
+        raise SecurityError(f"{text}; if several of them filter the same list, filter it once under let,")
 
 
 ALLOWED = 100
@@ -63,7 +63,7 @@ ALLOWED = 100
 
 
 def allow(entries: int) -> None:
-    """Raise the budget for shaping this many entries, whose number is limited by the data found before."""
+    """Raise the budget for shaping this many entries of data that has already been found."""
     _current.work.left += ALLOWED * entries
 
 

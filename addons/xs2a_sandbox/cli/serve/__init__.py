@@ -1,4 +1,4 @@
-"""`serve` and `record`: the commands, what they say before the first request, and a run from its start to its end."""
+"""`serve` and `record`: the commands, their first lines of output, and a run from start to end."""
 
 from xs2a_sandbox.cli.serve.commands import record, serve
 

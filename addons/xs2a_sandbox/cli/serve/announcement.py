@@ -1,4 +1,4 @@
-"""The first lines of `serve`: where the doors are, the state that is there already, and a command to try."""
+"""The first lines of `serve`: the addresses of the doors, the state of an earlier run, and a command to try."""
 
 import json
 import shlex
@@ -28,9 +28,9 @@ def announcement(
     loop: str | None = None,
     cassettes: Sequence[str] = (),
 ) -> str:
-    """A few lines of text, or one line of JSON if that is the log's format.
+    """Return a few lines of text, or one line of JSON if that is the log's format.
 
-    `links` are those of features. `cassettes` are the folders and files that are listed with `--verbose`.
+    `links` are the links that features add. `cassettes` are the folders and files that `--verbose` lists.
     """
     command = curl(settings, addresses, consent)
     banks = [bank for bank in settings.real_banks() if bank.url]
@@ -62,7 +62,7 @@ def announcement(
         f"state     {state}",
         *(f"{name:<9} {link}" for name, link in links.items()),
         *([f"loop      {loop}"] if loop else []),
-        *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
+        *([f"clock     frozen at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
         *(f"cassettes {place}" for place in cassettes),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
@@ -74,7 +74,7 @@ def announcement(
 
 
 def front_page(settings: Settings, addresses: "Addresses", consent: str | None) -> "FrontPage":
-    """The same for a browser."""
+    """Return the same content for browsers."""
     from xs2a_sandbox.control.front_page import FrontPage
 
     banks = [bank for bank in settings.real_banks() if bank.url]
@@ -82,32 +82,32 @@ def front_page(settings: Settings, addresses: "Addresses", consent: str | None) 
 
 
 def exposure(settings: Settings) -> str | None:
-    """Says what it means to listen on more than this machine's own addresses; None where nobody else gets in."""
+    """Return a warning if other machines can reach the sandbox, or None."""
     if is_local(settings.host):
         return None
     where = "every address of this machine" if settings.host in ("0.0.0.0", "::") else settings.host
     banks = [bank.url for bank in settings.real_banks() if bank.url and bank.can_be_asked]
-    way = f", its way to {', '.join(banks)} with the certificates and recordings of that included" if banks else ""
-    proxy = "" if settings.proxy_auth else "; --proxy-auth USER:PASS has the proxy ask for a password"
-    everybody = f"listening on {where}: whoever reaches it can use the sandbox{way}{proxy}"
-    return f"{everybody}; --host 127.0.0.1 lets nobody else in"
+    way = f", including its connection to {', '.join(banks)} with your certificates and recordings" if banks else ""
+    proxy = "" if settings.proxy_auth else "; --proxy-auth USER:PASS makes the proxy require a password"
+    anyone = f"listening on {where}: anyone who can reach it can use the sandbox{way}{proxy}"
+    return f"{anyone}; --host 127.0.0.1 restricts it to this machine"
 
 
 def _modes(bank: RealBank) -> str:
-    # Who names a bank expects that it is asked.
+    # Users who configure a bank expect requests to go there.
     modes = ", ".join([f"mode {bank.mode}", *(f"{path}: {mode}" for path, mode in bank.modes)])
-    return f"({modes})" if bank.can_be_asked else f"is not asked ({modes}; --mode spy, record or compare)"
+    return f"({modes})" if bank.can_be_asked else f"gets no requests ({modes}; --mode spy, record or compare)"
 
 
 def found_state(settings: Settings) -> str:
-    """The state that an earlier run has left, and how to begin anew.
+    """Describe the state that an earlier run has left, and how to start again without it.
 
     Raises:
-        UserMistake: the file is something else.
+        UserMistake: the file is not a state.
     """
     kind, _, name = settings.state.partition(":")
     if kind == "memory":
-        return "in memory, gone when the sandbox stops"
+        return "in memory, lost when the sandbox stops"
     if is_in_redis(settings.state):
         return _describe_shared(RedisUrl.read(settings.state).text)
     file = Path(name)
@@ -124,14 +124,14 @@ def found_state(settings: Settings) -> str:
         return f"{file} (cannot be counted: {error})"
     finally:
         store.close()
-    # Names with an underscore are the sandbox's own.
+    # Names with an underscore belong to the sandbox itself.
     kept = [f"{count} {collection}" for collection, count in sorted(counts.items()) if not collection.startswith("_")]
     content = ", ".join(kept) or "nothing yet"
-    return f"{file} holds {content}; start with --reset to forget it"
+    return f"{file} contains {content}; start with --reset to delete it"
 
 
 def _describe_shared(place: str) -> str:
-    return f"{place}, shared by all sandboxes that name it; start with --reset to forget what is there"
+    return f"{place}, shared by all sandboxes that use it; start with --reset to delete its content"
 
 
 def find_valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -140,9 +140,9 @@ def find_valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | No
 
 
 def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str | None:
-    """A command that a shell can run as it is; with `--proxy-auth` curl asks for the password, which is not printed.
+    """Return a complete shell command. With `--proxy-auth`, curl prompts for the password, which is not printed.
 
-    None without a consent, and in mode record, where it would ask the bank for what only the sandbox has.
+    None without a consent, and in mode record, because the bank does not know the sandbox's consent.
     """
     if consent is None or settings.mode == "record":
         return None

@@ -1,5 +1,6 @@
 """`serve`, and `record`, which is `serve` in mode record."""
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,12 +48,17 @@ def serve(no_redact: bool, **flags: Any) -> None:
 def record(no_redact: bool, **flags: Any) -> None:
     """Record a real bank: `serve` in mode record.
 
-    Every request goes to the bank of --bank; requests and responses are written to the folder of --to.
+    All requests go to the bank (--bank). Requests and responses are written to the folder --to.
     """
     _serve({**flags, "mode": "record"}, redact=not no_redact)
 
 
 def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
-    from xs2a_sandbox.cli.serve.run import ServingRun
+    # A start makes a hundred thousand objects and hardly any garbage; `ServingRun` enables the collector afterwards.
+    gc.disable()
+    try:
+        from xs2a_sandbox.cli.serve.run import ServingRun
 
-    ServingRun(flags, redact=redact, verbosity=Verbosity.current()).serve()
+        ServingRun(flags, redact=redact, verbosity=Verbosity.current()).serve()
+    finally:
+        gc.enable()

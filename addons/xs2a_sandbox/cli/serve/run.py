@@ -1,4 +1,4 @@
-"""A run of `serve`: what it says while it serves, and in the end what became of it."""
+"""A run of `serve`, with its output while it serves and the summary at its end."""
 
 import asyncio
 import gc
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
@@ -26,9 +26,9 @@ from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.access import read_token
 from xs2a_sandbox.control.front_page import Addresses
 from xs2a_sandbox.doors import serving
-from xs2a_sandbox.doors.workers.worker import Worker
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.journal import log_line
+from xs2a_sandbox.journal.log_batches import Batch, LogBatches
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.log_writer import LogWriter
 from xs2a_sandbox.journal.serving_log import ServingLog, standing
@@ -36,34 +36,38 @@ from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state import RemoteStore
 from xs2a_sandbox.wording import say_count
 
+if TYPE_CHECKING:
+    from xs2a_sandbox.doors.workers.worker import Worker
+
 logger = logging.getLogger("xs2a_sandbox")
 
 _CLEAR_LINE = "\r\x1b[2K"
 
 
 class ServingRun:
-    """One process that serves, or the workers of several and who supervises them."""
+    """One process that serves, or several workers and their supervisor."""
 
     def __init__(self, flags: Mapping[str, Any], *, redact: bool, verbosity: Verbosity = Verbosity.NORMAL) -> None:
-        """Raises UserMistake for settings, or a state, that cannot be used."""
+        """Raises UserMistake if the settings or the state cannot be used."""
         self._flags = flags
         self._redact = redact
         self._verbosity = verbosity
         self._settings = load_settings(flags)
         self._state = found_state(self._settings)
         self._consent: str | None = None
-        """One of the test data that is valid, for a command to try."""
+        """A valid consent of the test data, for the command to try."""
         self._parts: list[RunPart] = [UnusedRules(self._settings)]
         for make in plugins().collect("run_parts"):
             with _isolated(make):
                 self._parts.append(make(self._settings))
         self._output = _Output(self._settings.log_format, self._progress, verbosity)
+        self._batches = LogBatches(self._take)
         self._log = ServingLog(self._settings.log_format, self._output.say)
         self._engine: Engine | None = None
         self._worker: Worker | None = None
 
     def serve(self) -> None:
-        """Until SIGTERM or ^C; then says what is to be said of the run."""
+        """Serve until SIGTERM or ^C, then print the summary."""
         is_one = self._settings.workers == 1
         with standing(self._log):
             results = [self._serve_here()] if is_one else self._supervise()
@@ -79,12 +83,12 @@ class ServingRun:
                 self._log.note(line)
 
     def _serve_here(self) -> list[Any]:
-        """Serves in this process, and gives the results of the parts."""
+        """Serve in this process, and return the results of the parts."""
         settings, worker = self._settings, self._worker
         try:
             asyncio.run(
                 serving.serve(
-                    # What one worker has forgotten at the start, the others, and who comes later, are to keep.
+                    # The first worker has reset the state. The other workers, and later ones, must keep it.
                     settings if worker is None or worker.is_teller else replace(settings, reset=False),
                     redact=self._redact,
                     again=lambda: load_settings(self._flags),
@@ -97,16 +101,17 @@ class ServingRun:
                 loop_factory=serving.new_loop,
             )
         finally:
-            self._output.close()
+            self._batches.flush()
         return [part.result() for part in self._parts]
 
     def _supervise(self) -> Sequence[list[Any]]:
-        def work(worker: Worker) -> list[Any]:
+        def work(worker: "Worker") -> list[Any]:
             self._worker = worker
             return self._serve_here()
 
         def show_ready(report: dict[str, Any]) -> None:
             self._consent = report["consent"]
+            gc.enable()
             self._announce(supervisor.addresses)
 
         supervisor = serving.supervisor(self._settings, work)
@@ -125,10 +130,11 @@ class ServingRun:
                 self._log.note(warning, level="warning")
 
     def _ready(self, addresses: Addresses) -> None:
-        # What is there by now stays, and the collector need not look through it again and again while it answers.
+        # Objects that exist now stay alive, so the garbage collector need not traverse them again and again.
         gc.freeze()
+        gc.enable()
         if self._engine:
-            # Sandboxes on one Redis come and go, and each takes the cookies that any of them has given.
+            # Sandboxes on one Redis share their secret, because each accepts the cookies of the others.
             shared = isinstance(self._engine.store, RemoteStore)
             run = "" if shared else self._worker.run if self._worker else secrets.token_hex(16)
             self._engine.use(front_page=front_page(self._settings, addresses, self._consent))
@@ -168,25 +174,35 @@ class ServingRun:
         return self._settings.public_url or addresses.direct
 
     def _add(self, exchange: LogEntry) -> None:
+        if self._output.is_terminal:
+            # At once, because a traceback must follow its line.
+            self._take([(exchange, instant())])
+        else:
+            self._batches.add(exchange)
+
+    def _take(self, batch: Batch) -> None:
         for part in self._parts:
-            with _isolated(part):
-                part.add(exchange)
+            for exchange, _ in batch:
+                try:
+                    part.add(exchange)
+                except Exception:
+                    _log_failure(part)
         if self._verbosity > Verbosity.QUIET:
-            self._output.log(exchange)
+            self._output.log(batch)
 
     def _progress(self) -> str | None:
         return next((text for part in self._parts if (text := part.progress())), None)
 
 
 class Used(NamedTuple):
-    """Ids of recorded rules by their places, and of all rules that have answered in a process."""
+    """The ids of recorded rules by their places, and the ids of all rules that have answered in a process."""
 
     recorded: dict[str, str]
     used: set[str]
 
 
 class UnusedRules(RunPart):
-    """Names the recorded rules that have answered in no process. Rules of two banks with the same id count as one."""
+    """Lists the recorded rules that have never answered in any process. Rules with the same id count as one."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -214,55 +230,55 @@ class UnusedRules(RunPart):
 
 
 class _Output:
-    """Log lines on the standard output, all else on the standard error, where a terminal's last line is progress."""
+    """Writes log lines to the standard output, and all else to the standard error, with progress in its last line."""
 
     def __init__(self, form: Literal["text", "json"], progress: Callable[[], str | None], verbosity: Verbosity) -> None:
         self._form: Literal["text", "json"] = form
         self._progress = progress
         self._is_verbose = verbosity is Verbosity.VERBOSE
-        # What click does for terminals takes three times as long as to write the line.
-        self._lines = None if sys.stdout is None or sys.stdout.isatty() else LogWriter(sys.stdout)
+        # Click's handling of terminals would take three times as long as writing the line.
+        self.is_terminal = sys.stdout is None or sys.stdout.isatty()
+        self._write = partial(click.echo, nl=False) if self.is_terminal else LogWriter(sys.stdout).write
         self._shows_progress = sys.stderr.isatty()
         self._clear = ""
-        """The text that takes away the line of progress, while there is one; lines on standard error begin with it."""
+        """The text that erases the line of progress, if there is one. Lines on standard error start with it."""
 
     def say(self, text: str) -> None:
-        # Nobody may read it any more; the app still wants its answers.
+        # Nobody reads the output any more, but the app still needs its answers.
         with suppress(OSError):
             click.echo(self._clear + text, err=True)
 
-    def log(self, exchange: LogEntry) -> None:
-        text = log_line.line(exchange, self._form, instant(), is_verbose=self._is_verbose)
+    def log(self, batch: Batch) -> None:
+        form, is_verbose = self._form, self._is_verbose
+        lines = [log_line.line(exchange, form, answered, is_verbose=is_verbose) for exchange, answered in batch]
+        text = "\n".join([*lines, ""])
         progress = self._progress() if self._shows_progress else None
-        if self._lines and not progress and not self._clear:
-            self._lines.write(text)
-            return
-        self._clear = _CLEAR_LINE if progress else ""
+        clear, self._clear = self._clear, _CLEAR_LINE if progress else ""
         with suppress(OSError):
-            if progress:
+            if progress or clear:
                 click.echo(_CLEAR_LINE, nl=False, err=True)
-            (self._lines.write if self._lines else click.echo)(text)
+            self._write(text)
             if progress:
                 click.echo(progress, nl=False, err=True)
-
-    def close(self) -> None:
-        if self._lines:
-            self._lines.close()
 
 
 @contextmanager
 def _isolated(part: object) -> Iterator[None]:
-    """A part that fails costs what it would have done, and nothing else."""
+    """Log an exception of a part, and go on without the part."""
     try:
         yield
     except Exception:
-        kind: Any = part if hasattr(part, "__qualname__") else type(part)
-        logger.exception("a part of the run failed: %s.%s", kind.__module__, kind.__qualname__)
+        _log_failure(part)
+
+
+def _log_failure(part: object) -> None:
+    kind: Any = part if hasattr(part, "__qualname__") else type(part)
+    logger.exception("a part of the run failed: %s.%s", kind.__module__, kind.__qualname__)
 
 
 @contextmanager
 def _unhurried() -> Iterator[None]:
-    """Lets another SIGTERM wait until all is written."""
+    """Delay a second SIGTERM until everything is written."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""How features and plugins take part in a run of `serve`."""
+"""The interface by which features and plugins take part in a run of `serve`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,40 +10,40 @@ if TYPE_CHECKING:
 
 
 class RunPart:
-    """Is told of a run of `serve` as it goes; override what you need.
+    """Called during a run of `serve`. Override the methods that you need.
 
     With several workers each process has its own parts. In the process that supervises them only `links` and `sum_up`
-    are called. A part that raises an exception is logged, and the run goes on.
+    are called. A part that raises an exception is logged, and the run continues.
     """
 
     def __init__(self, settings: "Settings") -> None:
         self.settings = settings
 
     def begin(self, engine: "Engine", say: Callable[[str], None]) -> None:
-        """Called once the engine is built, before it answers; `say` writes a line of text at any time."""
+        """Called when the engine is built, before it answers. `say` writes a line of text at any time."""
 
     def open(self, engine: "Engine", base_url: str, run: str) -> None:
-        """Called once the ports are open; `run` is a secret of this run, which all its processes share."""
+        """Called when the ports are open. `run` is a secret that all processes of this run share."""
 
     def links(self, base_url: str, token: str) -> dict[str, str]:
-        """Lines of the announcement by their names; `token` is the admin token."""
+        """Return lines for the announcement, by name. `token` is the admin token."""
         return {}
 
     def add(self, exchange: "LogEntry") -> None:
-        """Called for every exchange that the log has a line for."""
+        """Called for every logged exchange, in order and before `end`, but up to 20 ms after it."""
 
     def progress(self) -> str | None:
-        """A line of text that a terminal shows, as it is now."""
+        """Return the current line of progress, which a terminal shows."""
         return None
 
     def end(self) -> Iterable[str]:
-        """Called in the one process after the last exchange; gives lines of text."""
+        """Called after the last exchange if there is only one process. Return lines of text."""
         return ()
 
     def result(self) -> Any:
-        """What `sum_up` needs of this process, as a value that pickle can write; must not fail."""
+        """Return the data of this process for `sum_up`, as a value that can be pickled. Must not fail."""
         return None
 
     def sum_up(self, results: Sequence[Any]) -> Iterable[str]:
-        """Called at the very end, with the result of each process; gives lines of text."""
+        """Called at the very end with the results of all processes. Return lines of text."""
         return ()

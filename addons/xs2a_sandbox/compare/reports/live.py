@@ -31,7 +31,7 @@ class _Group:
 
 
 class LiveReport:
-    """Calls `say` with each line. Everything is redacted at once, with `redact`; it `keeps` exchanges for `report`."""
+    """Calls `say` with each line. Everything is redacted immediately. With `keeps`, exchanges are kept for `report`."""
 
     def __init__(self, banks: str, ignoring: Ignoring, redact: Redact | None = None, *, keeps: bool = False) -> None:
         self.say: Callable[[str], None] = lambda text: None
@@ -94,7 +94,7 @@ class LiveReport:
         if self._keeps and len(self._exchanges[matters]) < _KEPT:
             self._exchanges[matters].append(replace(exchange, number=counts["exchanges"]))
         if exchange.trouble:
-            self._once(f"cannot compare: {exchange.trouble} (said once, counted at the end)")
+            self._once(f"cannot compare: {exchange.trouble} (reported once, counted at the end)")
         elif new := self._group(exchange):
             for line in _lines(exchange, new):
                 self.say(line)
@@ -119,7 +119,7 @@ class LiveReport:
             if len(self._spared) < _KEPT:
                 self._spared.append(operation)
         else:
-            self._once(f"not compared: {operation}: {why} (said once, counted at the end)", why)
+            self._once(f"not compared: {operation}: {why} (reported once, counted at the end)", why)
 
     def report(self) -> Report:
         """Return the report on the kept exchanges. `skipped` are the writes that were not sent to the bank."""
@@ -145,15 +145,15 @@ class LiveReport:
             yield f"  and {more} more differences"
         yield tally.summary(made.bank, self._skipped.total())
         if counts["moved"]:
-            yield f"  moved {counts['moved']}: the sandbox has kept step with the bank"
+            yield f"  moved {counts['moved']}: the sandbox followed the bank"
         yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
         yield from (f"  {place}: ignored nothing ({why})" for place, why in made.unused)
-        yield from (f"  {place}: its last day is over ({why})" for place, why in made.lapsed)
+        yield from (f"  {place}: this rule has expired ({why})" for place, why in made.lapsed)
 
     def describe_cut(self) -> str | None:
         """Describe which exchanges `report` contains, if these are not all."""
         if any(len(kept) == _KEPT for kept in self._exchanges.values()):
-            return f"the reports hold the first {_KEPT} exchanges that differ, and the first {_KEPT} that do not"
+            return f"the reports contain the first {_KEPT} exchanges with differences, and the first {_KEPT} without"
         return None
 
     def _once(self, text: str, key: str | None = None) -> None:

@@ -162,11 +162,11 @@ class Question:
 
     def __str__(self) -> str:
         if self.against == "recording":
-            return f"has the bank changed? The recording was true ({self._age})"
+            return f"has the bank changed? Compared with the recording ({self._age})"
         if self.live:
-            requests = f", the requests are recorded ({self._age})" if self.recorded else ""
-            return f"is the sandbox wrong? The bank is true{requests}"
-        return f"is the sandbox wrong? The recording is true ({self._age})"
+            requests = f", with recorded requests ({self._age})" if self.recorded else ""
+            return f"is the sandbox wrong? Compared with the bank{requests}"
+        return f"is the sandbox wrong? Compared with the recording ({self._age})"
 
     @property
     def _age(self) -> str:
@@ -177,7 +177,7 @@ class Question:
         if not self.today:
             return days
         age = (self.today - last).days
-        return f"{days}, {f'{age} day{"s" if age > 1 else ""} old' if age > 0 else 'of today'}"
+        return f"{days}, {f'{age} day{"s" if age > 1 else ""} old' if age > 0 else 'from today'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ def refusal(exchange: ComparedExchange) -> str:
     """Describe why an exchange with errors on both sides does not count as a match."""
     bank, other = (side.status if side else None for side in (exchange.bank, exchange.sandbox))
     both = f"both sides answered {bank}" if bank == other else f"the bank answered {bank}, the sandbox {other}"
-    return f"{both}, where a success was to be expected: no agreement"
+    return f"{both}, but a success was expected: not counted as a match"
 
 
 def make_printable(text: str) -> str:

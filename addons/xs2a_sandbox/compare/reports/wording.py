@@ -11,7 +11,7 @@ _LONGEST = 2000
 
 
 def manner(bank: Any, sandbox: Any) -> str | None:
-    """Describe how the bank's value differs from the sandbox's, or return None if there is no description."""
+    """Describe how the two values differ, or return None if there is no description."""
     if type(bank) is type(sandbox) and str(bank) == str(sandbox):
         return None
     if isinstance(bank, str) and isinstance(sandbox, str):
@@ -28,19 +28,19 @@ def manner(bank: Any, sandbox: Any) -> str | None:
 
 def _of_spelling(bank: str, sandbox: str) -> str | None:
     if bank.strip() == sandbox.strip():
-        return "only in blanks at the beginning or the end"
+        return "only in leading or trailing spaces"
     if "".join(bank.split()) == "".join(sandbox.split()):
-        return "only in blanks"
+        return "only in spaces"
     forms = [unicodedata.normalize("NFC", text) for text in (bank, sandbox)]
     if forms[0] == forms[1]:
         names = (
             "composed" if form == text else "decomposed" for form, text in zip(forms, (bank, sandbox), strict=True)
         )
-        return f"only in the form of Unicode: {next(names)} at the bank, {next(names)} here"
+        return f"only in the Unicode form: {next(names)} at the bank, {next(names)} here"
     if bank.casefold() == sandbox.casefold():
         return "only in upper and lower case"
     if bank.replace(",", ".") == sandbox.replace(",", "."):
-        return "only in point and comma"
+        return "only in decimal point and comma"
     return None
 
 
@@ -49,7 +49,7 @@ def _of_numbers(bank: Any, sandbox: Any) -> str | None:
     if mine is None or theirs is None:
         return None
     if type(bank) is not type(sandbox) and mine == theirs and isinstance(bank, str) is not isinstance(sandbox, str):
-        return "the same number, as text on one side"
+        return "the same number, as a string on one side"
     if mine == theirs:
         scales = [max(0, -int(amount.as_tuple().exponent)) for amount in (mine, theirs)]
         return f"only in scale: {scales[0]} digits after the point at the bank, {scales[1]} here"

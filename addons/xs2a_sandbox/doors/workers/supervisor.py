@@ -40,7 +40,7 @@ _WELL = 5.0
 log = logging.getLogger("xs2a_sandbox")
 
 type Work = Callable[[Worker], object]
-"""Serves until the worker is told to stop, and returns its last message. Raises UserMistake."""
+"""Serves until the worker has to stop, and returns its last message. Raises UserMistake."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +52,7 @@ class _Member:
     born: float
     handovers: int = 0
     turn: float = 0.0
-    """When it last got a connection."""
+    """The time when the worker last got a connection."""
     is_ready: bool = False
     last: dict[str, Any] = field(default_factory=dict)
     """Its last answers to questions about counters."""
@@ -71,7 +71,7 @@ class _Question:
 class Supervisor:
     """Keeps `count` workers at `work`.
 
-    `listening` are the sockets of the doors, in the order of the workers' ways in.
+    `listening` are the sockets of the doors, in the order of the `ways_in` of `Worker.begin`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._counts = mmap(-1, COUNTS.size * (count + 1))
         self._due: dict[int, float] = {}
-        """When missing workers will be started."""
+        """The time when missing workers will be started."""
         self._deaths = 0
         self._questions: dict[int, _Question] = {}
         self._last_question = 0
@@ -137,7 +137,7 @@ class Supervisor:
     def _is_there(self, number: int) -> bool:
         """Return whether the worker is ready. Raises ConfigError if it cannot start."""
         if number in self._due:
-            raise ConfigError(self._mistake or f"worker {number} has died before it could answer")
+            raise ConfigError(self._mistake or f"worker {number} died before it could answer")
         return self._members[number].is_ready
 
     def _begin(self, number: int, *, is_first: bool = False) -> None:
@@ -150,7 +150,7 @@ class Supervisor:
             stream.flush()
         process = os.fork()
         if process == 0:
-            # Close in the fork what belongs to the other workers.
+            # In the fork, close the sockets and pipes of the other workers.
             for member in self._members.values():
                 member.talk.close()
                 member.handover.close()
@@ -221,8 +221,8 @@ class Supervisor:
             except BlockingIOError:
                 return
             except OSError as error:
-                # For example too many open files: waiting clients are served when some are closed.
-                log.warning("a connection cannot be accepted: %s", error.strerror)
+                # For example, too many open files. Waiting clients are accepted as soon as files are closed.
+                log.warning("could not accept a connection: %s", error.strerror)
                 return
             with connection:
                 self._hand_over(connection, door)
@@ -345,7 +345,7 @@ class Supervisor:
         if not self._is_announced:
             return  # nothing has been announced: the caller that waits for it reports the reason
         why = self._mistake or f"was ended by {_cause(status)}"
-        log.error("worker %d (process %d) %s: another takes its place", member.number, member.process, why)
+        log.error("worker %d (process %d) %s: a new worker replaces it", member.number, member.process, why)
         if not self._members and self._mistake:
             raise ConfigError(self._mistake)
 

@@ -26,7 +26,7 @@ type ProtocolFactory = Callable[[], asyncio.Protocol]
 
 @dataclass(slots=True)
 class Worker:
-    """Gets connections from the supervisor, and asks the other workers what only all of them know.
+    """Gets connections from the supervisor, and exchanges messages with the other workers.
 
     `counts` is memory shared with the supervisor; this worker writes at `place`. `started` is the day from which the
     dates of the default session count, in all workers; `run` is a secret that all of them know. `is_first` is false for
@@ -77,7 +77,7 @@ class Worker:
 
     @property
     def is_teller(self) -> bool:
-        """Whether this worker does the work that is done only once at the start."""
+        """Whether this worker does the work that must be done only once, at startup."""
         return self.number == 1 and self.is_first
 
     async def have_seen_a_change(self, seconds: float) -> bool:
@@ -141,7 +141,7 @@ class Worker:
                 try:
                     message = self.talk.recv()
                 except (EOFError, OSError):
-                    # Without a supervisor, connections no longer come and nothing would stop this process.
+                    # Without a supervisor no connections arrive, and nothing would stop this process.
                     loop.call_soon_threadsafe(self.stop.set)
                     return
                 loop.call_soon_threadsafe(self._hear, *message)

@@ -25,13 +25,13 @@ from xs2a_sandbox.http.target import Target, split_target
 from xs2a_sandbox.state import Documents
 from xs2a_sandbox.state.session import session_name
 
-NOT_ITS_OWN = "for another host or port than the bank's"
+NOT_ITS_OWN = "for a host or port different from the bank's"
 NOT_LET_OUT = "from a web page of another site, or with the admin token"
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxTwin:
-    """The sandbox as the other side of a real bank. `answer` simulates, whatever mode the bank has."""
+    """The sandbox as the other side of a real bank. `answer` simulates in every mode of the bank."""
 
     answer: Callable[[Request], Awaitable[Answer]]
     banks: Banks
@@ -71,8 +71,8 @@ class Compare:
         if turn.response is None:
             answer = await self.sandbox.answer(turn.request)
             # The comparison needs the answer as it is, without a page of the sandbox instead of an error.
-            return structs.replace(answer, beside=turn.beside, refusal=None)
-        return Answer(turn.response, "bank", beside=turn.beside)
+            return structs.replace(answer, beside=turn.beside, outcome=turn.outcome, refusal=None)
+        return Answer(turn.response, "bank", beside=turn.beside, outcome=turn.outcome)
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
         """Explain the answer. Raises BankError, StoreUnavailable."""

@@ -56,7 +56,7 @@ class Journey:
         self.states = BankStates(tell_change)
 
     def keep(self, request: Request, answer: Response, source: Source) -> None:
-        """Remember that the result of this write exists on one side only, and that what it changed now differs."""
+        """Remember that only one side has the result of this write, and that the changed things now differ."""
         if answer.status >= 400:
             return
         body = decode(Headers(answer.headers), answer.body)
@@ -78,7 +78,7 @@ class Journey:
         return next((self._one_sided[name] for name in names if name in self._one_sided), None)
 
     def adopt(self, lesson: Lesson) -> None:
-        """Add what another sandbox has learned."""
+        """Add a lesson from another sandbox."""
         match lesson:
             case {"bank": bank, "sandbox": sandbox}:
                 self.counterparts.adopt(bank, sandbox)
@@ -135,7 +135,7 @@ class Journeys:
         journey.advance()
 
     async def share(self, journey: Journey) -> None:
-        """Send other sandboxes with the same state what was learned about a journey."""
+        """Send the lessons about a journey to the other sandboxes with the same state."""
 
     async def close(self) -> None:
         """Stop the background work."""

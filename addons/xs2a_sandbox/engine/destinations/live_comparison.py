@@ -24,6 +24,7 @@ from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.target import client_url, cut_target
+from xs2a_sandbox.journal.outcome import Outcome
 from xs2a_sandbox.upstream import links
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ Send = Callable[[RealBank, Request, str], Awaitable[Response]]
 """Sends a request for a target below a real bank's URL. Raises BankError."""
 
 UNDER_WAY = 20
-"""The number of running and waiting comparisons from which on reads are no longer compared."""
+"""The most running and waiting comparisons. If there are so many, reads are not compared."""
 WRITES_UNDER_WAY = 200
-"""The same for writes. The limit is higher because a write on one side only makes the sides diverge."""
+"""The same limit for writes. It is higher, because the sides diverge if only one of them gets a write."""
 GRACE = 5.0
 """Seconds to wait for comparisons at shutdown."""
 
@@ -48,11 +49,14 @@ class Turn:
     """Which side answers the app: the bank with `response`, or the sandbox, which gets `request`, if that is None.
 
     `beside` must be called with the sandbox's answer before the app gets it. It returns soon.
+
+    `outcome` gets the verdict.
     """
 
     request: Request
     response: Response | None = None
     beside: Callable[[Response], Awaitable[None]] | None = None
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class _Answered:
     sandbox: SandboxSide
     bank: Ask
     moves: int
+    outcome: Outcome
 
     def keep_write(self) -> None:
         """Remember that the other side did not get this write."""
@@ -137,17 +142,27 @@ class LiveComparison:
         async def follow(request: Request, state: ReportedState) -> Move | None:
             return await twin.follow(replace(request, target=before + request.target), state)
 
+        outcome = Outcome()
+
         async def begin(answer: Response, source: Source) -> None:
             if restorer and source == "sandbox" and answer.rest is None:
                 answer = restorer.answer(answer)
             await self._begin(
                 _Answered(
-                    to_bank, journey, plain, answer, source, SandboxSide(sandbox, follow), bank, journey.states.moves
+                    to_bank,
+                    journey,
+                    plain,
+                    answer,
+                    source,
+                    SandboxSide(sandbox, follow),
+                    bank,
+                    journey.states.moves,
+                    outcome,
                 )
             )
 
         if not self.is_answered_by_bank(to_bank) or journey.side_of(plain) == "sandbox":
-            return Turn(request, beside=lambda answer: begin(answer, "sandbox"))
+            return Turn(request, beside=lambda answer: begin(answer, "sandbox"), outcome=outcome)
         try:
             raw = await bank(plain)
         except BankError as error:
@@ -159,8 +174,10 @@ class LiveComparison:
             return Turn(replace(renamed, target=before + renamed.target))
         await begin(raw, "bank")
         if real.rewrite_links:
-            return Turn(request, links.rewrite(raw, destination.url, client_url(request, destination.segments)))
-        return Turn(request, raw)
+            return Turn(
+                request, links.rewrite(raw, destination.url, client_url(request, destination.segments)), outcome=outcome
+            )
+        return Turn(request, raw, outcome=outcome)
 
     async def close(self) -> None:
         """Wait a short time for running comparisons, and cancel the rest."""
@@ -169,7 +186,7 @@ class LiveComparison:
         late = list(self._tasks)
         for task in late:
             task.cancel()
-            self.report.skip("still under way at the end")
+            self.report.skip("not finished at the end")
         await asyncio.gather(*late, return_exceptions=True)
         await self.journeys.close()
         self._worker.shutdown(wait=False, cancel_futures=True)
@@ -180,11 +197,11 @@ class LiveComparison:
         if answered.source == "sandbox" and not (self.allow_writes or to_bank.is_read):
             why = SPARED
         elif answer.fault:
-            why = "the sandbox broke the connection, as it was told to"
+            why = "the sandbox broke the connection, because a fault or rule says so"
         elif answer.rest is not None:
             why = "too large"
         elif len(self._tasks) >= most:
-            why = f"{most} others were under way"
+            why = f"{most} other comparisons were running"
         else:
             try:
                 place = await self.journeys.queue(journey)
@@ -205,7 +222,7 @@ class LiveComparison:
         try:
             async with self.journeys.turn(journey, place):
                 if journey.side_of(answered.request):
-                    self.report.skip("about what only one side has", to_bank.operation)
+                    self.report.skip("about a resource that only one side has", to_bank.operation)
                     answered.keep_write()
                     return
                 comparison = self._comparison(to_bank).on_journey(
@@ -217,6 +234,7 @@ class LiveComparison:
                 if compared and compared.trouble:
                     answered.keep_write()
             if compared:
+                answered.outcome.settle(compared.verdict)
                 if (
                     answered.source == "sandbox"
                     and compared.bank
@@ -227,7 +245,7 @@ class LiveComparison:
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
         except Exception:
             log.exception("a comparison failed", extra={"request": answered.request})
-            self.report.skip("the sandbox failed at it, its log says why", to_bank.operation)
+            self.report.skip("the sandbox failed on it; see its log", to_bank.operation)
 
     def _comparison(self, to_bank: BankRequest) -> Comparison:
         bank, url = to_bank.bank, to_bank.real.url or ""
@@ -249,4 +267,4 @@ class LiveComparison:
 
 
 async def _nobody(request: Request) -> Response:
-    raise ValueError("a comparison of its own journey asks")
+    raise ValueError("a live comparison sends no requests of its own to the bank")

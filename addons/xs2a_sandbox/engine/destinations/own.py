@@ -17,11 +17,11 @@ from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state import Documents
 
-OWN_PAGE = "this is a page of the sandbox itself"
+OWN_PAGE = "this is a page of the sandbox"
 
 
-class HtmlPages(Protocol):
-    """Pages for people."""
+class AddedPages(Protocol):
+    """Pages below `/_sandbox/` that a part of a run adds, such as the console. They check who may use them."""
 
     def takes(self, request: Request, segments: tuple[str, ...]) -> bool: ...
 
@@ -66,12 +66,12 @@ class FrontPages(_OwnDestination):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsolePages(_OwnDestination):
-    console: HtmlPages
+class AddedDestination(_OwnDestination):
+    added: AddedPages
 
     async def answer(self, route: Route) -> Answer:
-        response = await self.console.answer(route.request, route.target.segments, route.session)
-        # A user who looks at the log does not want to see those requests in it.
+        response = await self.added.answer(route.request, route.target.segments, route.session)
+        # Requests for the log would clutter the log, and the control interface logs what agents do.
         return Answer(response, is_logged=False)
 
 

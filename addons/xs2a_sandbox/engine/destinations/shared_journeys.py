@@ -1,4 +1,4 @@
-"""Journeys of several sandboxes with a common state: each learns what the others have learned, in the same order."""
+"""Journeys of several sandboxes with a common state. All sandboxes learn the same lessons in the same order."""
 
 import asyncio
 import json
@@ -31,8 +31,10 @@ GONE = 3.5
 
 
 class SharedJourneys(Journeys):
-    """An item of the stream says which sandbox it is `by`, and of which journey (`at`) a comparison `begins` or `ends`,
-    with the `lessons`. An item without a journey is a heartbeat.
+    """Shares comparisons between sandboxes through a stream.
+
+    Each item has the sandbox (`by`), the journey (`at`) whose comparison `begins` or `ends`, and the `lessons`. An item
+    without a journey is a heartbeat.
     """
 
     def __init__(self, store: RemoteStore) -> None:
@@ -47,13 +49,13 @@ class SharedJourneys(Journeys):
         self._last_signs: dict[str, float] = {}
         """By sandbox: when an item from it was last read here."""
         self._away = 0.0
-        """Until then no app has to wait for the stream again."""
+        """The time until which apps do not wait for the stream."""
         self._places: set[QueuePlace] = set()
         self._reading = asyncio.Lock()
         self._living: asyncio.Task[None] | None = None
 
     async def of(self, to_bank: BankRequest) -> Journey:
-        """Return the journey. If the stream is unavailable, only what is known here counts."""
+        """Return the journey. If the stream is unavailable, the journey contains only the lessons of this sandbox."""
         self._sandbox_url = to_bank.sandbox_url
         try:
             await self._read(_PATIENCE_OF_APPS)
@@ -62,7 +64,7 @@ class SharedJourneys(Journeys):
         return await super().of(to_bank)
 
     async def queue(self, journey: Journey) -> QueuePlace:
-        # The app has waited for it once already.
+        # The app has already waited for the stream once.
         if _now() < self._away:
             raise StoreUnavailable("it was not there a moment ago")
         place = self._place(self._name)
@@ -104,7 +106,7 @@ class SharedJourneys(Journeys):
     async def share(self, journey: Journey) -> None:
         if lessons := self._take_lessons(journey):
             self._outbox.put(self._item(journey, lessons=lessons))
-        # What cannot be sent goes with the next heartbeat.
+        # Items that cannot be sent now are sent with the next heartbeat.
         with suppress(StoreUnavailable):
             await self._outbox.send()
         self._live()
@@ -172,7 +174,7 @@ class SharedJourneys(Journeys):
         if by != self._name:
             journey.queue.append(QueuePlace(by, number))
             return
-        # A place of ours that is no longer there has been given up.
+        # A missing place of this sandbox has been given up.
         journey.queue += [place for place in self._places if place.number == number and place not in journey.queue]
 
     def _live(self) -> None:

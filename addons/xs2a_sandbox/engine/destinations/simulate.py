@@ -8,8 +8,10 @@ from typing import NamedTuple
 from msgspec import structs
 
 from xs2a_sandbox.bank import Answer
+from xs2a_sandbox.bank.expiry import find_consent_id
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.decide import Decision
+from xs2a_sandbox.cassette.things import SentMessage
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.engine import egress_policy
 from xs2a_sandbox.engine.attempt import attempt, reply_to
@@ -24,14 +26,14 @@ from xs2a_sandbox.state import Documents
 
 
 class LeftToBank(NamedTuple):
-    """The real bank has to answer, because no rule fits or because the `rule` says so."""
+    """The real bank has to answer, because no rule matches or because the `rule` leaves it to the bank."""
 
     rule: str | None
     call: Call
 
 
 class Decided(NamedTuple):
-    """The decision what answers the request, and why, before it is carried out."""
+    """A decision about a request, before it is carried out, with its explanation."""
 
     explanation: Explanation
     decision: Decision
@@ -71,17 +73,26 @@ class Simulate:
         return attempt(route.bank, explanation, decision, call)
 
     def decide(self, route: Route, documents: Documents) -> Decided:
-        """Decide what answers the request. Raises BankError, StoreUnavailable."""
+        """Decide how to answer the request. Raises BankError, StoreUnavailable."""
         bank, target = route.bank, route.bank_request.target
         call = self.transactions.begin(route.request, target, route.session, bank, documents)
         faults = self._faults(route)
         faults.look(call)
         decision = faults.decide(call)
         interface, lookup = faults.to_bank.bank.interface, faults.to_bank.lookup
-        return Decided(explain(interface, bank.schemas, lookup, call, decision), decision, call)
+        explanation = explain(interface, bank.schemas, lookup, call, decision)
+        return Decided(replace(explanation, consent=_find_consent_id(faults, call)), decision, call)
 
     def _faults(self, route: Route) -> DueFaults:
         return DueFaults(route.bank_request, prefers=self.prefers, is_distant=self.transactions.is_shared)
+
+
+def _find_consent_id(faults: DueFaults, call: Call) -> str | None:
+    faults.to_bank.bank.prepare(call, faults.to_bank.lookup)
+    try:
+        return find_consent_id(call, SentMessage(call.request, call.path))
+    except BankError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from xs2a_sandbox.http.target import cut_target
 def check(to_bank: BankRequest, *, allow_writes: bool) -> None:
     """Check that the bank may be asked. Raises Refused."""
     if not find_mode(to_bank.mode).asks_bank or not to_bank.real.can_be_asked:
-        text = "no bank is asked here: start the sandbox with --bank URL, and --mode spy, record or compare"
+        text = "this sandbox does not contact a bank: start it with --bank URL and --mode spy, record or compare"
         raise Refused(409, "bank-not-asked", text)
     if not to_bank.is_read and not allow_writes:
-        text = f"a {to_bank.request.method} changes something at the bank: it is only sent there with allow_writes"
+        text = f"{to_bank.request.method} can change data at the bank, so it is sent only with allow_writes"
         raise Refused(409, "bank-writes", text)
 
 

@@ -27,7 +27,7 @@ class Refusing:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """Answers with 500 whatever the steps below raise."""
+    """Answers with 500 if a step below raises an exception."""
 
     step: Step
     finishing: Finishing

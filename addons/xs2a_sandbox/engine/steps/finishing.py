@@ -13,11 +13,11 @@ from xs2a_sandbox.engine.steps.journaling import reason_of
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.confinement import confine
 from xs2a_sandbox.journal.display import Display
-from xs2a_sandbox.signatures.rules import Form
+from xs2a_sandbox.signatures.rules import SignatureRules
 
 log = logging.getLogger("xs2a_sandbox")
 
-type Seal = Callable[[Response, Form], Response]
+type Seal = Callable[[Response, SignatureRules], Response]
 """Signs an answer. Raises ConfigError."""
 
 
@@ -38,13 +38,14 @@ class Finishing:
     async def finish(self, route: Route, answer: Answer) -> Answer:
         response, warnings = answer.response, tuple(answer.warnings)
         is_journaled = answer.is_journaled and not route.is_own
-        # The console has the same origin there.
+        # At the direct door, the console has the same origin.
         if route.request.door == "direct" and (is_journaled or answer.source in ("rule", "bank")):
             response = confine(response)
         reason = self._reason(route, answer) if response.status >= 400 else None
-        if response.fault in BODY_FAULTS:
+        if (fault := response.fault) in BODY_FAULTS:
             if (changed := corrupt(response)) is None:
-                warnings = (*warnings, f"{response.fault} changes nothing of this answer")
+                warnings = (*warnings, f"{fault} changes nothing in this answer")
+                fault = None
                 changed = Response(response.status, response.headers, response.body, None, response.rest)
             response = changed
         if route.request.method == "HEAD":
@@ -62,18 +63,20 @@ class Finishing:
             response=response.with_headers(*answer.headers) if self.debug_headers else response,
             reason=reason,
             warnings=warnings,
+            fault=fault,
             is_journaled=is_journaled,
             is_personal=route.is_personal if answer.is_personal is None else answer.is_personal,
         )
 
     def _seal(self, route: Route, answer: Answer) -> Answer:
         """Return the answer with the bank's signature, if its dialect has one. Raises ConfigError."""
-        form = route.bank.interface.signatures.answers
-        # A real bank signs its own answers, and pages are for browsers.
-        is_signed = form and self.seal and answer.source != "bank" and answer.is_journaled and not route.is_own
-        if not is_signed or answer.response.rest or form is None or self.seal is None:
+        rules = route.bank.interface.signatures
+        if rules.answers is None or self.seal is None or not rules.signs(route.target.segments):
             return answer
-        return structs.replace(answer, response=self.seal(answer.response, form))
+        # A real bank signs its own answers, and pages are for browsers.
+        if answer.source == "bank" or not answer.is_journaled or route.is_own or answer.response.rest:
+            return answer
+        return structs.replace(answer, response=self.seal(answer.response, rules))
 
     def _reason(self, route: Route, answer: Answer) -> str | None:
         """Return why a request failed, as it may be shown, or None if that cannot be computed."""

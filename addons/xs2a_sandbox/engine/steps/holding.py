@@ -19,6 +19,7 @@ from xs2a_sandbox.http.confinement import confine
 from xs2a_sandbox.state import Documents, Store, Transaction
 from xs2a_sandbox.state.attempts import commit, run_transaction, try_once
 from xs2a_sandbox.state.session import SESSION_BREAKS
+from xs2a_sandbox.state.snapshot import RemoteStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Holding:
 
     step: Step
     holds: Holds
-    store: Store
+    store: Store | RemoteStore
     guard: Guard
     find_route: Callable[[Request], Route]
 
@@ -60,13 +61,16 @@ class Holding:
         return structs.replace(answer, warnings=(*answer.warnings, *notes), is_repeatable=False)
 
     async def _take_due(self, place: Place, to_bank: BankRequest, notes: list[str]) -> dict[str, Any] | None:
-        """Count a hit of the breakpoint that holds this and return it; None without one or without a usable state."""
+        """Return the breakpoint that holds the message, and count its hit; None if the state is unavailable, too."""
         session = to_bank.session
+        await self.holds.catch_up()
+        if self.holds.is_idle(session):
+            return None
 
         def look(documents: Documents) -> bool:
             there = SESSION_BREAKS.all(Transaction(documents, session, lambda transaction: {}))
             if not any(map(_is_active, there)):
-                # Noted in the same moment, so that a change that is reported from now on counts.
+                # Without an await in between, so that no report of a new breakpoint is missed.
                 self.holds.note_idle(session)
                 return False
             return True
@@ -83,12 +87,15 @@ class Holding:
             return due
 
         try:
-            # The bank itself tries again, and logs, if the state cannot be used: once is enough for a request.
-            due = await run_transaction(self.store, attempt) if await try_once(self.store, look) else None
+            # If the state is unavailable, the bank's transaction tries again and logs it. Once per request is enough.
+            is_due = isinstance(self.store, RemoteStore) or await try_once(self.store, look)
+            due = await run_transaction(self.store, attempt) if is_due else None
         except StoreUnavailable:
             return None
         if due and self.holds.is_full:
-            notes.append(f"{due['id']} did not hold the {place}: too many exchanges are held, or the sandbox stops")
+            notes.append(
+                f"{due['id']} did not hold the {place}: too many exchanges are held, or the sandbox is stopping"
+            )
             return None
         return due
 
@@ -139,9 +146,10 @@ async def _change(route: Route, answer: Answer, due: dict[str, Any], release: Re
     if edited.rest is None:
         await _end_rest(response)
     if route.request.door == "direct":
-        # The console has its origin there, whatever headers were removed.
+        # The console has the same origin, so isolate pages even if the edit has removed headers.
         edited = confine(edited)
-    notes.append(f"edited at {due['id']} ({release.id}), in the response: {release.edits.describe()}")
+    was = f" (was {response.status})" if edited.status != response.status else ""
+    notes.append(f"edited at {due['id']} ({release.id}), in the response: {release.edits.describe()}{was}")
     return structs.replace(answer, response=edited)
 
 

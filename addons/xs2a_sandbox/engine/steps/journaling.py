@@ -31,10 +31,10 @@ type PassTime = Callable[[float, str], Awaitable[None]]
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 _UNSAID = {
-    "bank": "the bank does not say why",
-    "rule": "the rule answers so",
-    "handler": "the rule answers so",
-    "sandbox": "the answer does not say why",
+    "bank": "the bank gives no reason",
+    "rule": "the rule has this response",
+    "handler": "the rule has this response",
+    "sandbox": "the answer gives no reason",
 }
 
 
@@ -79,7 +79,7 @@ class Journaling:
             entry = log_entry(request, answer, session, seconds, self.display)
             self.metrics.count_answer(entry, request.door)
             if answer.is_journaled:
-                self.journal.add(request, answer.response, entry)
+                self.journal.add(request, answer.response, entry, answer.outcome)
                 answer = structs.replace(answer, entry=entry)
             if answer.is_logged:
                 self._tell_listeners(request, entry)
@@ -150,4 +150,5 @@ def log_entry(request: Request, answer: Answer, session: str, seconds: float, di
         amended=answer.amended,
         request_id=request_id(request),
         operation=answer.call.operation if answer.call else None,
+        fault=answer.response.fault or answer.fault,
     )

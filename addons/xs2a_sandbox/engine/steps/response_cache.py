@@ -18,10 +18,10 @@ from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import Store
-from xs2a_sandbox.state.store import Key
+from xs2a_sandbox.state.store import SHARED, SHARED_DOCUMENT, Key
 
 _COUNT = 512
-"""The number of cached answers, and of remembered requests; the answer to the second one is cached."""
+"""The number of cached answers, and of remembered requests. The second answer to the same request is cached."""
 _LARGEST, _BYTES = 1024 * 1024, 8 * 1024 * 1024
 """The most bytes of a cached body, and of all together."""
 _LARGEST_QUESTION = 4096
@@ -34,7 +34,7 @@ type Question = tuple[tuple[tuple[str, str], ...], tuple[object, ...]]
 """The headers that count, and the place of the request, which starts with its target."""
 
 type IsRead = Callable[[Request], bool]
-"""Returns whether a request changes nothing at the bank that it is for."""
+"""Returns whether a request is a read, which changes nothing at its bank."""
 
 type Tell = Callable[[Request, Response, LogEntry, float], None]
 """Records an exchange that repeats an earlier one, with its duration in seconds."""
@@ -58,11 +58,16 @@ class CachedResponse:
     ends: float
     reads: Mapping[Key, int]
     lists: Mapping[str, int]
+    shared: int | None
 
     def holds(self, store: Store) -> bool:
         """Return whether the answer is still valid. Raises StoreUnavailable."""
         now = self.clock.timestamp()
-        return self.made <= now < self.ends and store.is_unchanged(self.session, self.reads, self.lists)
+        return (
+            self.made <= now < self.ends
+            and store.is_unchanged(self.session, self.reads, self.lists)
+            and (self.shared is None or store.is_unchanged(SHARED, {SHARED_DOCUMENT: self.shared}, {}))
+        )
 
     def answer(self, id: str | None) -> Response:
         """Return the answer for a request with that id."""
@@ -79,7 +84,7 @@ class ResponseCache:
 
     `tell` is called for each repeated answer.
 
-    `is_read` says which requests with methods other than GET are reads. Nothing is cached without a `store` that
+    `is_read` recognises the reads among requests with methods other than GET. Nothing is cached without a `store` that
     reports changes at once.
     """
 
@@ -161,7 +166,7 @@ class ResponseCache:
         id = request.headers.first.get(NAME)
         echoes = _positions(NAME, id, response) if id and not self._varies_by_id else ()
         if id and not self._varies_by_id and _count(id, request, response) != 1 + len(echoes):
-            # It is unclear what repeats it.
+            # The id also occurs elsewhere, so it is unclear which occurrences are echoes.
             return
         began = call.clock.began
         tomorrow = beginning(began.date() + timedelta(days=1)).timestamp()
@@ -173,7 +178,17 @@ class ResponseCache:
         while len(self._kept) >= _COUNT or self._size > _BYTES:
             self._forget(next(iter(self._kept)))
         self._kept[question] = CachedResponse(
-            response, entry, id, echoes, call.session.id, clock, began.timestamp(), ends, reads, lists
+            response,
+            entry,
+            id,
+            echoes,
+            call.session.id,
+            clock,
+            began.timestamp(),
+            ends,
+            reads,
+            lists,
+            call.state.shared_version,
         )
 
     def has_like(self, request: Request) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from xs2a_sandbox.cassette import Interface, Operation
+from xs2a_sandbox.cassette.body_faults import BODY_FAULTS
 from xs2a_sandbox.cassette.requirements import header_name
 from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.errors import UserMistake
@@ -20,13 +21,13 @@ _MEMBERS = 12
 
 
 def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
-    """Return a rule in the form of cassettes, with a matching example.
+    """Return a rule as a cassette contains it, with an example made from the exchange.
 
     Raises UserMistake if the journal has not kept the whole exchange.
     """
     if entry.cut:
         raise UserMistake(
-            f"exchange {entry.number} was cut in the journal, because it is too large: it cannot become a case"
+            f"exchange {entry.number} is too large, so the journal has only a part of it: it cannot become a case"
         )
     route = Routes(interface).find(entry.method, entry.path)
     query = dict(reversed(parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)))
@@ -42,7 +43,7 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
     sent = {"headers": headers, "query": query, "method": entry.method, "body": entry.json}
     rule: dict[str, Any] = {
         "id": f"{slug(route.name)}-{entry.number}",
-        "doc": f"As answered on {entry.time:%Y-%m-%d %H:%M}, exchange {entry.number} of the journal.",
+        "doc": f"Exchange {entry.number} of the journal, answered on {entry.time:%Y-%m-%d %H:%M}.",
         "match": start | distinction,
         "respond": _answer(entry),
         "examples": [
@@ -53,7 +54,7 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
         # The request may have got this answer because it lacked something, so it must not be required before the rule.
         rule["require"] = "none"
         if missed := _find_missed_headers(route.operation, entry):
-            # Without them the rule would also answer the request once it is correct.
+            # Without them, the rule would also answer the corrected request.
             matched = {name: {"absent": True} if value is None else value for name, value in missed.items()}
             rule["match"] = {**rule["match"], "headers": {**rule["match"].get("headers", {}), **matched}}
             example = rule["examples"][0]["request"]
@@ -82,4 +83,6 @@ def _answer(entry: Journaled) -> dict[str, Any]:
     if isinstance(body, dict) and body.pop("sandbox", None):
         # The sandbox's diagnosis of an unmatched request is not part of the answer.
         entry = replace(entry, answer_body=to_json(body))
-    return write_answer(entry, {}) | ({"fault": entry.fault} if entry.fault else {})
+    # A fault of the content is in the body that was kept.
+    is_broken = entry.fault is not None and entry.fault not in BODY_FAULTS
+    return write_answer(entry, {}) | ({"fault": entry.fault} if is_broken else {})

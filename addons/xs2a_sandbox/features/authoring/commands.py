@@ -1,4 +1,4 @@
-"""The commands for writing cases: a starter for one, and what none has exercised yet."""
+"""The commands for authors of cassettes."""
 
 import json
 import shlex
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def coverage(paths: tuple[Path, ...], as_json: bool, **flags: Any) -> None:
     """List operations, rules and errors without an example.
 
-    It runs the examples of the configured cassettes, and of each PATH: a cassette, a folder of cassettes, or test data.
+    Runs the examples of the configured cassettes, and of each PATH: a cassette, a folder of cassettes, or test data.
     """
     from xs2a_sandbox.features.authoring.coverage import CoverageTally
 
@@ -44,7 +44,7 @@ def coverage(paths: tuple[Path, ...], as_json: bool, **flags: Any) -> None:
 )
 @click.argument("method", required=False)
 @click.argument("path", required=False)
-@option("--status", type=click.IntRange(200, 599), unset="that of the operation", help="Status of the response.")
+@option("--status", type=click.IntRange(200, 599), unset="the operation's status", help="Status of the response.")
 @option(
     "--from-journal",
     "number",
@@ -64,11 +64,11 @@ def coverage(paths: tuple[Path, ...], as_json: bool, **flags: Any) -> None:
 def new_case(
     method: str | None, path: str | None, status: int | None, number: int | None, file: Path | None, **flags: Any
 ) -> None:
-    """Write a new case for requests like METHOD PATH, to edit.
+    """Write a case to edit, for requests such as METHOD PATH.
 
-    Parameters of the path may stay open: GET /v1/accounts/{account-id}/balances
+    Path parameters can be placeholders: GET /v1/accounts/{account-id}/balances
 
-    With --from-journal N it writes exchange N of a running sandbox, request and response, as a case.
+    With --from-journal N, write a case from the request and response of exchange N of a running sandbox.
     """
     from xs2a_sandbox.features.authoring import new_case
 
@@ -84,7 +84,7 @@ def new_case(
     elif method and path:
         written = new_case.write(settings, method, path, status, file)
     else:
-        raise click.UsageError("name METHOD and PATH, or use --from-journal N")
+        raise click.UsageError("give METHOD and PATH, or use --from-journal N")
     click.echo(f"{shorten(written)} written. Edit it, then check it with: xs2a-sandbox lint")
 
 
@@ -97,7 +97,7 @@ def show_coverage(
     examples: bool = False,
     err: bool = False,
 ) -> None:
-    """Shows what the tally leaves out of the files as they are now; `examples` are tried for it first."""
+    """Print the entries of the current files that the tally lacks. The `examples` are tried first."""
     from xs2a_sandbox.bank import loading
     from xs2a_sandbox.features.authoring.coverage import as_json, as_text, measure
 
@@ -123,16 +123,16 @@ def show_coverage(
     default="text",
     help="Format of the problems; github: annotations for GitHub Actions.",
 )
-@option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @bank_flags
 @verbosity_options
 def lint(paths: tuple[Path, ...], form: str, as_json: bool, **flags: Any) -> None:
     """Check cassettes and test data, and run all examples.
 
-    It checks the files that `serve` would use, and each PATH: a cassette, a folder of cassettes, or test data. The exit
+    Checks the files that `serve` would use, and each PATH: a cassette, a folder of cassettes, or test data. The exit
     status is 1 if there are problems.
     """
-    problems, files = _check(load_settings(flags), paths)
+    problems, files = check_files(load_settings(flags), paths)
     for file in sorted(files):
         detail(f"checked {shorten(file)}")
     if as_json or form == "json":
@@ -157,10 +157,10 @@ _BASE = "berlin-group-1.3"
 )
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @option("--scenario", metavar="NAME", help="Also write this scenario, such as outage; `xs2a-sandbox docs` lists all.")
-@option("--dialect", metavar="NAME", help="Start a dialect of your own, which extends another.")
+@option("--dialect", metavar="NAME", help="Start your own dialect, which extends another one.")
 @option("--from", "base", metavar="DIALECT", unset=_BASE, help="The dialect that it extends.")
 def init(directory: Path, scenario: str | None, dialect: str | None, base: str | None) -> None:
-    """Write cassettes, schemas and settings to DIR, to edit."""
+    """Write editable cassettes, schemas and settings to DIR."""
     from xs2a_sandbox.features.authoring import init_files
 
     if dialect is not None:
@@ -168,11 +168,11 @@ def init(directory: Path, scenario: str | None, dialect: str | None, base: str |
             raise click.UsageError("use either --dialect or --scenario, not both")
         written = init_files.write_dialect(directory, dialect, base or _BASE)
         file = directory / "cassettes" / dialect / "dialect.yaml"
-        click.echo(f"{len(written)} files written. What your bank does otherwise goes into {file}; then:")
+        click.echo(f"{len(written)} files written. Describe in {file} how your bank differs; then:")
         click.echo(f"  {_going_to(directory)}xs2a-sandbox serve --dialect {dialect}")
         return
     if base is not None:
-        raise click.UsageError("--from needs --dialect NAME, the name of your own dialect")
+        raise click.UsageError("--from needs --dialect NAME with the name of your dialect")
     written = init_files.write(directory, scenario)
     click.echo(f"{len(written)} files written. Your own cases go into {directory / 'cassettes/cases'}; then:")
     click.echo(f"  {_going_to(directory)}xs2a-sandbox serve")
@@ -182,7 +182,7 @@ def _going_to(directory: Path) -> str:
     return "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
 
 
-def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], set[Path]]:
+def check_files(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], set[Path]]:
     """Return all problems, and the files that were checked: the configured ones, and those in `paths`."""
     from xs2a_sandbox.bank.loading import data_files, layers
     from xs2a_sandbox.features.authoring.lint import check
@@ -198,7 +198,7 @@ def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], se
 
 
 def _annotation(problem: Problem) -> str:
-    """A line that GitHub Actions shows beside the file's line."""
+    """Return a line that GitHub Actions shows next to the line of the file."""
     text = problem.text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     places = {"file": shorten(problem.file), "line": problem.line, "col": problem.column, "title": problem.code}
     escapes: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}

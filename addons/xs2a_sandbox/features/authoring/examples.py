@@ -136,7 +136,7 @@ def _certificates(
 
     identifier, now = organisation_identifier.parse(organisation), REAL.now()
     if identifier is None:
-        raise ValueError(f"{organisation} is no organisation identifier such as PSDAT-FMA-123456")
+        raise ValueError(f"{organisation} is not an organisation identifier such as PSDAT-FMA-123456")
     particulars = issuing.Particulars(
         name=name,
         organisation_identifier=organisation,
@@ -181,7 +181,7 @@ def _path(entry: Example) -> str:
         elif value := values.get(segment.text):
             words.append(quote(to_text(value[0]), safe="/" if segment.kind == TAIL else ""))
         else:
-            raise ValueError(f"the example does not say what {{{segment.text}}} is; give it under where")
+            raise ValueError(f"the example has no value for {{{segment.text}}}; add it under where")
     return "/" + "/".join(words)
 
 

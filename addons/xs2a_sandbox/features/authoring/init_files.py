@@ -46,8 +46,8 @@ def write_dialect(directory: Path, name: str, base: str) -> list[Path]:
     check_name(name, (cassettes, bundled("cassettes")))
     names = dialects(cassettes, bundled("cassettes"))
     if base not in names:
-        hint = did_you_mean(base, names)
-        raise ConfigError(f"there is no dialect {base!r} to extend{hint}; the dialects are {', '.join(names)}")
+        hint = did_you_mean(base, names) or f"; the dialects are {', '.join(names)}"
+        raise ConfigError(f"unknown dialect {base!r} to extend{hint}")
     template = (Path(__file__).parent / "own_dialect.yaml").read_text()
     files = {cassettes / name / "dialect.yaml": template.replace("BASE", base).replace("NAME", name).encode()}
     data = testdata_of(*_folders(cassettes, base))
@@ -107,8 +107,8 @@ def settings() -> str:
     """Return the config file with every setting, commented out."""
     lines = [
         "# yaml-language-server: $schema=schemas/config.schema.json",
-        "# All settings, with their defaults or an example. Take the mark from those you change.",
-        "# The environment (XS2A_SANDBOX_PORT=…) and the command line (--port …) win over this file.",
+        "# All settings, with their defaults or an example. Uncomment those that you change.",
+        "# The environment (XS2A_SANDBOX_PORT=…) and the command line (--port …) override this file.",
     ]
     for setting in SETTINGS:
         lines += ["", f"# {setting.doc}", f"#{setting.name}: {setting.example}"]

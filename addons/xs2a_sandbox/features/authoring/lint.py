@@ -43,17 +43,17 @@ def _lines(problems: Sequence[Problem], file: Path, interface: Interface) -> Ite
     own = [p for p in problems if p.file.resolve() == file.resolve()]
     others = [p for p in problems if p not in own]
     for document in others:
-        yield f"  {document.place}: this example of {_owner(document, interface)} would no longer hold: {document.text}"
+        yield f"  {document.place}: this example of {_owner(document, interface)} would fail: {document.text}"
     if others:
-        yield "name a PATH or a query that leaves these requests alone, or give those rules a higher priority"
+        yield "choose a PATH or a query that does not match these requests, or give those rules a higher priority"
     for document in own:
-        yield f"  the case's own example would not hold: {document.text}"
+        yield f"  the case's own example would fail: {document.text}"
     if own:
-        yield "name a request that the operation takes, as `xs2a-sandbox explain METHOD PATH` shows"
+        yield "choose a request that the operation accepts; check it with `xs2a-sandbox explain METHOD PATH`"
 
 
 def _owner(problem: Problem, interface: Interface) -> str:
-    """Return the rule or operation at the problem's place."""
+    """Return the id of the rule or operation that contains the problem."""
     entries: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     lines = {
         entry.origin.document.line(entry.origin.pointer): entry.id
@@ -103,7 +103,7 @@ def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
 
 
 def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> bool:
-    """Return whether the operation accepts one of the values that the rule asks for."""
+    """Return whether the operation accepts one of the values in the rule."""
     others = [other for other in alternative if other.place == constraint.place]
     return any(all(other.fits((value,)) for other in others) for value in constraint.values or ())
 
@@ -122,9 +122,7 @@ def find_unused(over: Overlay, interface: Interface) -> list[Problem]:
     Bundled data are skipped, because the user cannot change them.
     """
     problems = [
-        document.problem(
-            (name, id), UNUSED_TESTDATA, f"this removes nothing: there is no {id} among the {name}", key=True
-        )
+        document.problem((name, id), UNUSED_TESTDATA, f"this removes nothing: there is no {id} in {name}", key=True)
         for document, name, id in over.idle
     ]
     for collection, id, text, below in (*_customers(over), *_payments(over, interface), *_entries(over)):
@@ -142,7 +140,7 @@ def _customers(over: Overlay) -> _Idle:
     accounts = over.collections.get("accounts", {}).values()
     busy = {psu for account in accounts for psu in (account["psuId"], *account.get("signatories", ()))}
     for id in over.collections.get("psus", {}).keys() - busy:
-        yield "psus", id, f"the customer {id} has no account and signs for none", ()
+        yield "psus", id, f"the customer {id} has no account and cannot sign for one", ()
 
 
 def _payments(over: Overlay, interface: Interface) -> _Idle:
@@ -169,7 +167,12 @@ def _entries(over: Overlay) -> _Idle:
         for place, id in entry_ids(account):
             seen[id] += 1
             if seen[id] > 1:
-                yield "accounts", account_id, f"another entry of this account has the id {id}, too", place
+                yield (
+                    "accounts",
+                    account_id,
+                    f"another entry of this account also has the id {id}; change one of them",
+                    place,
+                )
 
 
 def check(
@@ -185,6 +188,11 @@ def check(
         line for cassettes in read if cassettes.interface for line in replay.find_replaced(cassettes.interface)
     ):
         warn(line)
+    return check_files(settings, read)
+
+
+def check_files(settings: Settings, read: Sequence[loading.LoadedFiles]) -> list[Problem]:
+    """Return all problems in the files of these banks."""
     problems = [problem for cassettes in read for problem in _of_bank(settings, cassettes)]
     return sorted(dict.fromkeys(problems), key=lambda p: (str(p.file), p.line, p.column))
 
@@ -255,7 +263,7 @@ def _of_trial(trial: Trial, files: loading.LoadedFiles, interface: Interface) ->
         at_text = (by and mismatch(by, source, reason)) or mismatch(owner, source, reason)
         yield at_text or owner.origin.problem("template", describe_failure(source, reason), place)
     if trial.failure:
-        yield owner.origin.problem("template", f"the answer to this cannot be written: {trial.failure}", place)
+        yield owner.origin.problem("template", f"the answer to this example cannot be created: {trial.failure}", place)
         return
     # Later layers are meant to win.
     is_overruled = by is not None and _layer(by, files) > _layer(owner, files)
@@ -263,15 +271,15 @@ def _of_trial(trial: Trial, files: loading.LoadedFiles, interface: Interface) ->
         return
     for complaint in trial.complaints:
         yield owner.origin.problem("example", complaint, place)
-    # What banks say then is not what their schemas say.
+    # Real banks with quirks and faulty content violate their own schemas.
     if interface.quirks or _has_spoiled_content(trial, interface):
         return
     if by and trial.response and (wrong := lint_answers.complaint(trial.response, by, interface, files.schemas)):
-        yield owner.origin.problem("answer-schema", f"in the answer to this, {wrong}", place)
+        yield owner.origin.problem("answer-schema", f"the answer to this example is invalid: {wrong}", place)
 
 
 def _has_spoiled_content(trial: Trial, interface: Interface) -> bool:
-    """Tell whether a rule has spoiled the answer's content with a fault."""
+    """Return whether a rule has changed the answer's content with a fault."""
     exchange = trial.exchange
     ids = (exchange.rule, *exchange.amended) if exchange else ()
     rules = [rule for id in ids if id and (rule := interface.entry(id))]
@@ -281,11 +289,11 @@ def _has_spoiled_content(trial: Trial, interface: Interface) -> bool:
 
 
 def _is_bundled(owner: Operation | Rule) -> bool:
-    """Return whether it belongs to a bundled scenario or quirk."""
+    """Return whether the owner belongs to a bundled scenario or quirk."""
     file = owner.origin.document.file
     return any(file.is_relative_to(bundled("cassettes") / folder) for folder in (SCENARIOS, QUIRKS))
 
 
 def _layer(by: Operation | Rule, files: loading.LoadedFiles) -> int:
-    """Return the number of its layer. Dialects that are extended have numbers below 0."""
+    """Return the number of the layer of `by`. Dialects that are extended have numbers below 0."""
     return files.interface.layers.get(by.id, 0) if files.interface else 0

@@ -10,7 +10,7 @@ from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import write
 from xs2a_sandbox.cassette.call import Session
-from xs2a_sandbox.cassette.evaluation.expressions import SHAPES, Scope, mismatches
+from xs2a_sandbox.cassette.evaluation.expressions import Scope, mismatches
 from xs2a_sandbox.cassette.matchers import TEXT, Constraint, sample
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.cassette.path_pattern import LITERAL
@@ -57,7 +57,7 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
 
 
 def _find_possible(by: Operation | Rule, interface: Interface, status: int) -> set[str | None]:
-    """Return the schemas that an answer with that status can have; None stands for any form."""
+    """Return the schemas that an answer with that status can have. None means any form."""
     names = names_by_status(by, _operation(by, interface))
     operation = _operation(by, interface)
     shaping = operation if operation and by.behaviour.handler and not by.behaviour.respond else by
@@ -74,7 +74,7 @@ def _operation(by: Operation | Rule, interface: Interface) -> Operation | None:
 
 
 def _is_raw(by: Operation | Rule, below: tuple[str | int, ...]) -> bool:
-    """Return whether the answer was recorded. It is what a bank says, even if its documentation differs."""
+    """Return whether the answer was recorded. Recorded answers may differ from the bank's documentation."""
     written: Any = by.origin.written
     for step in below:
         written = written[step]
@@ -86,7 +86,7 @@ def _complaint(response: Response, name: str, schemas: Schemas) -> tuple[Pointer
     if (complaint := schemas[name].complaint(value)) is None:
         return None
     pointer = pointer_text(complaint.pointer)
-    return complaint.pointer, f"{pointer or 'the body'} {complaint.text}, says the schema {name}"
+    return complaint.pointer, f"{pointer or 'the body'} {complaint.text} (schema {name})"
 
 
 TEMPLATE = "template"
@@ -114,7 +114,7 @@ def dry_run(
             except BankError:
                 pass  # an error of the table, which has no schema and no headers of its own
             except (ExpressionError, InvalidResponse, TypeError, ValueError) as error:
-                yield by.origin.problem(TEMPLATE, f"this answer cannot be written: {error}", below)
+                yield by.origin.problem(TEMPLATE, f"this answer cannot be created: {error}", below)
     for source, reason in mismatched:
         yield mismatch(by, source, reason) or by.origin.problem(TEMPLATE, describe_failure(source, reason))
 
@@ -126,7 +126,7 @@ def mismatch(by: Operation | Rule, source: str, reason: str) -> Problem | None:
 
 
 def describe_failure(source: str, reason: str) -> str:
-    return f"{source!r} cannot be computed and comes out null: {reason}"
+    return f"{source!r} cannot be evaluated, so its value is null: {reason}"
 
 
 def texts(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, str]]:
@@ -144,8 +144,9 @@ def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Cl
     request = compose(entry)
     state = Transaction(MemoryStore(), DEFAULT, lambda _: today)
     call = Call(request, split_target(request.target), Session(DEFAULT, ""), clock, state)
-    call.path, call.lets = {name: str(value) for name, value in _parameters(entry)}, interface.lets
-    return {**call.scope(), SHAPES: interface.shapes}
+    call.path = {name: str(value) for name, value in _parameters(entry)}
+    call.lets, call.shapes = interface.lets, interface.shapes
+    return call.scope()
 
 
 def _make_example(by: Operation | Rule, interface: Interface) -> Example:

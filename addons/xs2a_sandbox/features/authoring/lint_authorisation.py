@@ -24,10 +24,10 @@ def check_beginnings(interface: Interface) -> Iterator[Problem]:
     for by in owners:
         for family, options, at in _beginnings(by):
             if family not in authorised:
-                text = f"the section {SECTION} does not say how a {family} is authorised: name it there, under `of`"
+                text = f"the section {SECTION} does not define how a {family} is authorised: add it under `of`"
                 yield by.origin.problem("no-authorisation", text, (*at, "family"))
             elif authorised[family].page is None and set(ON_PAGES).intersection(options.get("approaches") or ()):
-                text = f"the section {SECTION} has no page for a {family}: name its address there, as `page`"
+                text = f"the section {SECTION} has no page for a {family}: set its address as `page`"
                 yield by.origin.problem("page", text, (*at, "approaches"))
 
 

@@ -46,7 +46,7 @@ def _find_required(require: Requirement) -> Sequence[str]:
 
 
 def _own_types(rule: Rule) -> Sequence[str]:
-    """Return the media types that the rule itself asks for."""
+    """Return the media types that the rule itself requires."""
     own = next(
         (constraint.spec for constraint in rule.constraints if str(constraint.place) == "headers.content-type"), {}
     )
@@ -63,7 +63,7 @@ def _check(
     if not types:
         return
     if schema is not None and not any(kind_of(t) == "json" for t in types):
-        text = f"a body of the type {' or '.join(types)} has no JSON Schema"
+        text = f"a body with the media type {' or '.join(types)} cannot have a JSON Schema"
         yield by.origin.problem("body-media", text, (*pointer, "body", "schema"))
     for constraint in constraints:
         if constraint.place.part != "body" or constraint.fits(()):
@@ -71,13 +71,13 @@ def _check(
         reasons = [_MISFITS[kind_of(media)](constraint) for media in types]
         if all(reasons):
             name = constraint.place.name or next(iter(constraint.spec))
-            text = f"no body of the type {' or '.join(types)} fits this: {reasons[0]}"
+            text = f"no body with the media type {' or '.join(types)} can match this: {reasons[0]}"
             yield by.origin.problem("body-media", text, (*pointer, "body", name))
 
 
 def _of_a_form(constraint: Constraint) -> str | None:
     return _check_whole(constraint) or (
-        f"a form has fields such as {'/' + steps[0]}, and nothing below them"
+        f"the fields of a form, such as {'/' + steps[0]}, have no members"
         if len(steps := parse_pointer(constraint.place.name)) > 2 or (steps[1:] and not steps[1].isdecimal())
         else _no_text(constraint)
     )
@@ -89,16 +89,16 @@ def _of_xml(constraint: Constraint) -> str | None:
     steps = [step for step in parse_pointer(constraint.place.name) if not step.isdecimal()]
     for number, step in enumerate(steps, 1):
         if ":" in step:
-            return f"elements are named without their prefix: {step.rpartition(':')[2]}"
+            return f"write the names of elements without their prefix: {step.rpartition(':')[2]}"
         if not _ELEMENT.fullmatch(step):
-            return f"no element can be called {step!r}"
+            return f"{step!r} is not a valid element name"
         if step.startswith("@") and number < len(steps):
-            return f"nothing is below the attribute {step}"
+            return f"the attribute {step} must be the last step"
     return _no_text(constraint)
 
 
 def _check_whole(constraint: Constraint) -> str | None:
-    return None if constraint.place.name else f"{next(iter(constraint.spec))} looks at JSON alone"
+    return None if constraint.place.name else f"{next(iter(constraint.spec))} works only with JSON"
 
 
 def _no_text(constraint: Constraint) -> str | None:
@@ -106,7 +106,7 @@ def _no_text(constraint: Constraint) -> str | None:
     values = [spec["equals"]] if "equals" in spec else spec.get("in", ())
     if not values or any(isinstance(value, str) for value in values):
         return None
-    return "all its values are texts; put this into quotes"
+    return "all its values are strings; put this into quotes"
 
 
 _MISFITS: Mapping[Kind, Callable[[Constraint], str | None]] = {

@@ -18,7 +18,7 @@ from xs2a_sandbox.features.authoring.lint_answers import texts
 from xs2a_sandbox.state import documents
 
 type Shape = Mapping[str, "Shape | None"]
-"""The members of a value by name, `*` for any; None if they are unknown."""
+"""The members of a value by name (`*` for any), or None if they are unknown."""
 
 _ANY = "*"
 _NEARLY = 0.75
@@ -31,9 +31,9 @@ CLIENT: Shape = dict.fromkeys(
 """The members of `request.client`, a client certificate."""
 
 _ROOTS: Mapping[str, Shape] = {
-    "request": {**dict.fromkeys(("method", "path", "url", "host", "text", "door")), "client": CLIENT},
+    "request": {**dict.fromkeys(("method", "path", "url", "host", "text", "sha256", "door")), "client": CLIENT},
     "session": dict.fromkeys(("id", "url")),
-    "clock": dict.fromkeys(("now", "today", "seconds")),
+    "clock": dict.fromkeys(("now", "today", "seconds", "real")),
     "error": dict.fromkeys(("name", "status", "code", "number", "text", "path")),
     "answer": dict.fromkeys(("status", "body")),
 }
@@ -65,10 +65,7 @@ class Members:
 
     def check(self, by: Operation | Rule) -> Iterator[Problem]:
         """Yield problems with members that the entry reads or sets and that do not exist."""
-        shapes = dict(self._shapes)
-        if (result := self._result(by)) is not None:
-            shapes["result"] = result
-        shapes["let"] = self._let(by)
+        shapes = self.roots(by)
         for pointer, text in expressions(by):
             for wrong in _find_wrong(text, shapes):
                 yield by.origin.problem("member", wrong, pointer)
@@ -77,6 +74,11 @@ class Members:
                 continue
             for below, wrong in self._effect(effect, by.origin.written["effects"][number]):
                 yield by.origin.problem("member", wrong, ("effects", number, *below))
+
+    def roots(self, by: Operation | Rule) -> dict[str, Shape | None]:
+        """Return the roots of expressions in the entry, with their known members."""
+        result = self._result(by)
+        return {**self._shapes, **({} if result is None else {"result": result}), "let": self._let(by)}
 
     def check_lets(self) -> Iterator[Problem]:
         """Yield problems with members that values of the whole dialect read and that do not exist."""
@@ -95,7 +97,7 @@ class Members:
             document = self._document(collection)
             page = self._interface.authorisation.of[name].page
             for word in set(page.parameters.values()) - {ID} - document.keys() if page and document else ():
-                text = f"a document of {collection} has no {word}{did_you_mean(word, document or ())}"
+                text = f"documents in {collection} have no member {word!r}{did_you_mean(word, document or ())}"
                 yield self._interface.sections.problem((SECTION, "of", name, "page"), "page", text)
             for number, row in enumerate(spec.get("rows", ())):
                 for key in ("label", "text"):
@@ -156,21 +158,21 @@ class Members:
         value = written["to"]
         if effect.members:
             if hint := self._misspells(effect.collection, effect.members[0]):
-                yield ("set",), f"a document of {effect.collection} has no {effect.members[0]}{hint}"
+                yield ("set",), f"documents in {effect.collection} have no member {effect.members[0]!r}{hint}"
                 return
             for name in reversed(effect.members):
                 value = {name: value}
         elif isinstance(value, dict):
             for name in value:
                 if hint := self._misspells(effect.collection, name):
-                    yield ("to", name), f"a document of {effect.collection} has no {name}{hint}"
+                    yield ("to", name), f"documents in {effect.collection} have no member {name!r}{hint}"
         for complaint in sorted(schema.complaints(value), key=str):
             pointer = complaint.pointer[len(effect.members) :]
             is_missing = complaint.code == "missing-key"
             # Computed values are unknown, and if only a member is set, the document already has the others.
             if (is_missing and effect.members) or is_computed(value, complaint.pointer):
                 continue
-            yield ("to", *pointer), f"{complaint.text}, says the schema {schema.name}"
+            yield ("to", *pointer), f"{complaint.text} (schema {schema.name})"
 
 
 def _members_set(by: Operation | Rule) -> Iterator[tuple[str, str]]:
@@ -198,7 +200,7 @@ def _shape(node: Node, depth: int = 4) -> Shape | None:
 
 
 def _find_wrong(text: str, shapes: Mapping[str, Shape | None]) -> Iterator[str]:
-    """Describe the members that the expressions of a text read and that do not exist."""
+    """Describe the missing members that the expressions in a string read."""
     for root, keys in chains(text):
         if root in shapes and (wrong := _find_unknown(shapes[root], keys, root)):
             yield wrong
@@ -210,8 +212,10 @@ def _find_unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> st
         if shape is None:
             return None
         if isinstance(key, str) and key not in shape and _ANY not in shape:
-            hint = did_you_mean(key, shape) or (f"; there are {', '.join(sorted(shape))}" if len(shape) < 12 else "")
-            return f"{so_far} has no {key}{hint}"
+            hint = did_you_mean(key, shape) or (
+                f"; its members are {', '.join(sorted(shape))}" if len(shape) < 12 else ""
+            )
+            return f"{so_far} has no member {key!r}{hint}"
         if not isinstance(key, str) and _ANY not in shape:
             return None
         shape = shape[key] if isinstance(key, str) and key in shape else shape[_ANY]

@@ -26,6 +26,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.documents.json_pointer import leaves
+from xs2a_sandbox.documents.yaml_reader import parse
 from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
 from xs2a_sandbox.errors import ConfigError, UserMistake
 from xs2a_sandbox.explain.candidates import find_nearest
@@ -43,15 +44,15 @@ from xs2a_sandbox.state.session import DEFAULT
 NO_BODY = object()
 
 _HEAD = """\
-# A case of your own. The sandbox answers what fits `match` with `respond`; `xs2a-sandbox lint` runs the examples.
+# Your own case. The sandbox answers requests that match `match` with `respond`; `xs2a-sandbox lint` runs the examples.
 cassette: 1
 {title}
 rules:
   - id: {id}
-    doc: Say here what your app has to do with this answer
+    doc: Describe what your app has to do with this answer
 """
 _NARROWER = """\
-# As it stands it answers all these requests. Take the mark from one of these lines to narrow it down:
+# Now it answers all these requests. Uncomment one of these lines to restrict it:
 """
 _LIVELIER = """\
 # headers: {Retry-After: "120"}
@@ -134,6 +135,25 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
     return _save(settings, interface, rule["id"], file, write_yaml, judge=False)
 
 
+def write_rules(settings: Settings, written: str, file: Path) -> Path:
+    """Write a case from YAML text: a rule, a list of rules, or a whole cassette. A rule needs no id.
+
+    Raises UserMistake with every mistake; nothing is written then.
+    """
+    value = parse(written, file).value
+    if not (isinstance(value, dict) and "cassette" in value):
+        rules = value if isinstance(value, list) else [value]
+        named = [
+            {"id": file.stem if len(rules) == 1 else f"{file.stem}-{number}", **rule}
+            if isinstance(rule, dict)
+            else rule
+            for number, rule in enumerate(rules, 1)
+        ]
+        written = yaml_text({"cassette": 1, "rules": named})
+    interface, _ = loading.read(settings).require_all()
+    return _save(settings, interface, file.stem, file, lambda schema: (schema_line(schema) if schema else "") + written)
+
+
 def _save(
     settings: Settings,
     interface: Interface,
@@ -143,10 +163,10 @@ def _save(
     *,
     judge: bool = True,
 ) -> Path:
-    """Write the file, and delete it if it conflicts with the others; with `judge` its own example counts, too."""
+    """Write the file, and delete it if it conflicts with the others, or with `judge` if its own example fails."""
     file = file or Path.cwd() / loading.OWN / loading.CASES / f"{id}.yaml"
     if file.suffix != ".yaml":
-        raise ConfigError(f"{file} must end in .yaml, as all cassettes do")
+        raise ConfigError(f"the name of a cassette must end in .yaml, not {file}")
     schema = Path.cwd() / "schemas" / "cassette.schema.json"
     schema_path = relpath(schema, file.parent) if schema.is_file() else None
     before = lint.check(settings)
@@ -164,7 +184,7 @@ def _save(
     if problems := loading.check(settings, paths):
         file.unlink()
         raise UserMistake(
-            "nothing was written, because the case does not fit the other cassettes:\n" + "\n".join(map(str, problems))
+            "nothing was written, because the cassettes would have mistakes with it:\n" + "\n".join(map(str, problems))
         )
     after = lint.new_problems(before, lint.check(settings, paths))
     if problems := [problem for problem in after if judge or problem.file.resolve() != file.resolve()]:
@@ -234,7 +254,7 @@ def _operation(interface: Interface, method: str, target: Target) -> tuple[Opera
         for one in find_nearest(operations, interface, call, _SHOWN)
         if isinstance(one.entry, Operation)
     ]
-    raise UserMistake(f"no operation has {method} {path}. The nearest are:\n" + "\n".join(lines))
+    raise UserMistake(f"no operation has the method and path {method} {path}. The nearest are:\n" + "\n".join(lines))
 
 
 def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | None] | None:

@@ -1,10 +1,5 @@
 """Runs an app's tests repeatedly, each time with one fault at one point, and judges what a bank can see of the app.
 
-`Campaign` learns the calls, plans the faults of each, runs them, and returns the results for `reports/`. Nothing is
-random: the same campaign gives the same result.
+`campaign.Campaign` learns the calls, plans the faults of each, runs them, and returns the results for `reports/`.
+Nothing is random: the same campaign gives the same result.
 """
-
-from xs2a_sandbox.features.campaign.campaign import Campaign, Results
-from xs2a_sandbox.features.campaign.command import Command
-
-__all__ = ["Campaign", "Command", "Results"]

@@ -1,8 +1,10 @@
-"""The bank of a campaign: a sandbox of its own or a running one, and sessions in it."""
+"""The bank of a campaign: a new sandbox or a running one, and sessions in it."""
 
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +16,7 @@ from xs2a_sandbox.features.pytest.server_process import Process
 
 @dataclass(frozen=True, slots=True)
 class SandboxAddresses:
-    """The addresses of a sandbox, as far as they are known for one that is already running."""
+    """The addresses of a sandbox. If it was already running, some may be unknown."""
 
     direct: str
     confdir: Path
@@ -43,6 +45,52 @@ def that_runs(url: str, confdir: Path) -> SandboxAddresses:
         other = sorted(str(mode) for mode in modes - {"simulate"})[0]
         raise UserMistake(f"the sandbox at {url} is in mode {other}: start it in mode simulate for a campaign")
     return sandbox
+
+
+class Sandboxes:
+    """The sandboxes of a campaign: the one at `url`, or new ones with `flags`, each for one run at a time.
+
+    A new one is started when it is needed, with its folder in `scratch`. All are stopped when the context ends.
+    """
+
+    def __init__(self, scratch: Path, flags: Sequence[str], url: str | None, confdir: Path) -> None:
+        self._scratch, self._flags = scratch, flags
+        self._shared = that_runs(url, confdir) if url is not None else None
+        self._free: list[SandboxAddresses] = []
+        self._started = ExitStack()
+        self._numbers = count()
+        self._lock = threading.Lock()
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether all runs use the same sandbox."""
+        return self._shared is not None
+
+    def __enter__(self) -> "Sandboxes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._started.close()
+
+    @contextmanager
+    def borrow(self) -> Iterator[SandboxAddresses]:
+        """Provide a sandbox that no other run uses, or the one at `url`. Raises UserMistake."""
+        if self._shared is not None:
+            yield self._shared
+            return
+        with self._lock:
+            sandbox = self._free.pop() if self._free else None
+            number = next(self._numbers) if sandbox is None else 0
+        if sandbox is None:
+            begun = of_its_own(self._scratch / f"bank-of-job-{number}", self._flags)
+            sandbox = begun.__enter__()
+            with self._lock:
+                self._started.push(begun)
+        try:
+            yield sandbox
+        finally:
+            with self._lock:
+                self._free.append(sandbox)
 
 
 def variables(sandbox: SandboxAddresses, session: str, run_dir: Path) -> dict[str, str]:

@@ -1,25 +1,26 @@
-"""A whole campaign: learns, plans, runs each fault in a session of its own, judges, and keeps the results."""
+"""A whole campaign: learns, plans, runs each fault in a separate session, judges, and keeps the results."""
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import Queue
-from typing import Protocol
+from typing import Any, Protocol
 
-from xs2a_sandbox.bank.domain.documents import frequency_of
+from xs2a_sandbox.bank.loading import read_quirks
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.config.readers import seconds as read_seconds
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign import bank, judge
+from xs2a_sandbox.features.campaign.bank import SandboxAddresses, Sandboxes
 from xs2a_sandbox.features.campaign.command import Command, Stopped
 from xs2a_sandbox.features.campaign.judge import AppFinding, Case, Learned
-from xs2a_sandbox.features.campaign.plan import BUDGET, UNREACHED, Plan, PlannedFault, plan
+from xs2a_sandbox.features.campaign.learning import Begin, Lesson, learn_one, learning
+from xs2a_sandbox.features.campaign.left_out import BUDGET, UNREACHED, SkippedFault, group_left_out
+from xs2a_sandbox.features.campaign.order import PlannedFault
+from xs2a_sandbox.features.campaign.plan import Plan, choose_faults, plan
 from xs2a_sandbox.features.campaign.run import Observed, RunSession
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 from xs2a_sandbox.wording import say_count
@@ -33,6 +34,24 @@ _SESSION = "campaign-{}"
 
 
 @dataclass(frozen=True, slots=True)
+class RunExchanges:
+    """The exchanges of a run and of the next one in the journal of the sandbox.
+
+    `first` and `last` are numbers, `after` is that of the first exchange of the next run. `fault` is the number of the
+    exchange with the fault, and `call` its method and path, if one call has it. `time` is that of the first exchange:
+    when the sandbox starts again, it also starts to count again.
+    """
+
+    session: str
+    first: int
+    last: int
+    time: str
+    fault: int | None = None
+    after: int | None = None
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FaultResult:
     """The result of a fault. `statuses` are the exit statuses of its run and of the next one."""
 
@@ -42,11 +61,12 @@ class FaultResult:
     statuses: tuple[int | None, ...] = ()
     seconds: float = 0.0
     is_reached: bool = True
+    exchanges: RunExchanges | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a campaign in the order of their points, and the numbers of faults left out by reason.
+    """The results of a campaign in the order of their points, and the faults that were left out.
 
     `again` is the beginning of the campaign's command, for repeating a single result.
     """
@@ -54,7 +74,7 @@ class Results:
     command: str
     calls: Mapping[str, int]
     results: tuple[FaultResult, ...]
-    left_out: Mapping[str, int]
+    left_out: tuple[SkippedFault, ...]
     seconds: float
     warnings: tuple[str, ...] = ()
     again: tuple[str, ...] = ("xs2a-sandbox", "campaign")
@@ -89,8 +109,11 @@ class CampaignState:
 class Campaign:
     """Runs a `command` against a bank.
 
+    It tries the faults that contain a word to `choose`, or all of them.
+
     The bank is the sandbox at `url`, or a new one for each of the `jobs`, started with `flags`, in a folder in
-    `scratch`. The campaign ends after `budget` seconds, a run after `timeout`; a `slow` answer takes that long.
+    `scratch`. Without a number of `jobs`, it is as many as keep the processor cores busy. The campaign ends after
+    `budget` seconds, a run after `timeout`; a `slow` answer takes that long.
     """
 
     command: Command
@@ -99,11 +122,11 @@ class Campaign:
     flags: Sequence[str] = ()
     url: str | None = None
     confdir: Path = field(default_factory=Path)
-    jobs: int = 1
+    jobs: int | None = None
     budget: float | None = None
     timeout: float | None = None
     slow: str = "2s"
-    choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]] = list
+    choose: Sequence[str] = ()
     tell: Callable[[CampaignState], None] = lambda state: None
     note: Callable[[str], None] = lambda text: None
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -118,92 +141,74 @@ class Campaign:
         Raises UserMistake if the command fails without a fault, calls no bank, or no fault is possible.
         """
         started = time.monotonic()
-        with self._sandboxes() as sandboxes:
-            learned, approvals = self._learn(sandboxes[0])
-            usual = learned.first.seen
-            made = plan(self.interface, usual, approvals, self.slow, with_quirks=self.url is None)
-            made = replace(made, faults=_choose(made.faults, self.choose))
+        with (
+            self._sandboxes() as sandboxes,
+            learning(sandboxes, self._begin(self.timeout or _MOST_SECONDS), self.command, self.jobs) as lesson,
+        ):
+            usual = lesson.learned.first.seen
+            # A sandbox that runs already keeps the quirks that it was started with.
+            quirks = read_quirks() if self.url is None else {}
+            made = plan(self.interface, usual, lesson.approvals, self.slow, quirks)
+            made = replace(made, faults=choose_faults(made.faults, self.choose))
             there = kept.begin(made)
             todo = [planned for planned in made.faults if planned.fault not in there]
             calls, operations = say_count(len(usual.calls), "call"), say_count(len(usual.counts), "operation")
             text = f"{calls} of {operations}, {say_count(len(made.faults), 'fault')}"
             self.note(text + (f", {len(there)} of them tried before" if there else ""))
-            results = {**there, **self._try_all(sandboxes, learned, todo, kept, started)}
-        return self._results(learned, made, results, started)
+            results = {**there, **self._try_all(sandboxes, lesson, todo, kept, started)}
+        return self._results(lesson, made, results, started)
 
-    def run_one(self, fault: InjectedFault, order: Mapping[str, object] | None) -> Results:
+    def run_one(self, fault: InjectedFault, order: Mapping[str, Any] | None) -> Results:
         """Run a single fault, regardless of the plan. Raises UserMistake."""
         started, planned = time.monotonic(), PlannedFault(fault, order)
         with self._sandboxes() as sandboxes:
-            learned, _ = self._learn(sandboxes[0])
-            result = self._try(sandboxes[0], learned, planned, 1)
-        return self._results(learned, Plan([planned]), {fault: result}, started)
+            lesson = learn_one(sandboxes, self._begin(self.timeout or _MOST_SECONDS), self.command)
+            result = self._try(sandboxes, lesson, planned, 1)
+        return self._results(lesson, Plan([planned]), {fault: result}, started)
 
     def _results(
-        self, learned: Learned, made: Plan, results: Mapping[InjectedFault, FaultResult], started: float
+        self, lesson: Lesson, made: Plan, results: Mapping[InjectedFault, FaultResult], started: float
     ) -> Results:
         tried = [results[planned.fault] for planned in made.faults if planned.fault in results]
-        left_out = Counter(made.left_out)
-        left_out[UNREACHED] += sum(not result.is_reached for result in tried)
-        left_out[BUDGET] += len(made.faults) - len(tried)
+        left_out = list(made.left_out)
+        left_out += [SkippedFault(result.fault, UNREACHED) for result in tried if not result.is_reached]
+        left_out += [SkippedFault(planned.fault, BUDGET) for planned in made.faults if planned.fault not in results]
         reached = tuple(result for result in tried if result.is_reached)
         if not reached:
-            raise UserMistake("the campaign tried no fault: " + _why_nothing(left_out))
-        warnings = []
-        if not learned.passes_again:
-            text = f"run twice in a row the command ends with status {learned.second.ended.status}"
-            warnings.append(f"{text}, so that nothing is said about the next run after a fault")
+            why = (
+                "; ".join(group.sentence for group in group_left_out(left_out))
+                or "none is possible for the requests of COMMAND"
+            )
+            raise UserMistake(f"the campaign tried no fault: {why}")
         return Results(
             str(self.command),
-            learned.first.seen.counts,
-            tuple(sorted(reached, key=_place_in(learned))),
-            {why: count for why, count in left_out.items() if count},
+            lesson.learned.first.seen.counts,
+            tuple(sorted(reached, key=_place_in(lesson.learned))),
+            tuple(left_out),
             time.monotonic() - started,
-            tuple(warnings),
+            lesson.warnings,
         )
-
-    # -- learning
-
-    def _learn(self, sandbox: bank.SandboxAddresses) -> tuple[Learned, int]:
-        """Return the fault-free run, twice in one session, and the number of approvals by customers.
-
-        Raises UserMistake.
-        """
-        limit = self.timeout or _MOST_SECONDS
-        with self._session(sandbox, 0, limit) as session:
-            first = session.run()
-            _check(first)
-            for call in first.seen.calls:
-                _ = call.whole  # while the journal has it
-            frequency = _frequency(session, first)
-            second = session.run()
-        return Learned(first, second, frequency), first.approvals
 
     # -- trying
 
     def _try_all(
         self,
-        sandboxes: Sequence[bank.SandboxAddresses],
-        learned: Learned,
+        sandboxes: Sandboxes,
+        lesson: Lesson,
         todo: Sequence[PlannedFault],
         kept: KeptResults,
         started: float,
     ) -> dict[InjectedFault, FaultResult]:
         results: dict[InjectedFault, FaultResult] = {}
-        lock, began, free = threading.Lock(), time.monotonic(), Queue[bank.SandboxAddresses]()
-        for sandbox in sandboxes:
-            free.put(sandbox)
+        lock, began = threading.Lock(), time.monotonic()
 
         def work(number: int, planned: PlannedFault) -> None:
             if self.budget is not None and time.monotonic() - started > self.budget:
                 return
-            sandbox = free.get()
             try:
-                result = self._try(sandbox, learned, planned, number)
+                result = self._try(sandboxes, lesson, planned, number)
             except Stopped:
                 return
-            finally:
-                free.put(sandbox)
             with lock:
                 results[planned.fault] = result
                 kept.add(result)
@@ -220,7 +225,7 @@ class Campaign:
                     )
                 )
 
-        executor = ThreadPoolExecutor(self.jobs)
+        executor = ThreadPoolExecutor(lesson.jobs)
         try:
             waiting: set[Future[None]] = {
                 executor.submit(work, number, planned) for number, planned in enumerate(todo, 1)
@@ -237,94 +242,74 @@ class Campaign:
             executor.shutdown(cancel_futures=True)
         return results
 
-    def _try(self, sandbox: bank.SandboxAddresses, learned: Learned, planned: PlannedFault, number: int) -> FaultResult:
-        fault = planned.fault
+    def _try(self, sandboxes: Sandboxes, lesson: Lesson, planned: PlannedFault, number: int) -> FaultResult:
+        fault, learned = planned.fault, lesson.learned
         limit = self.timeout or max(_LEAST_SECONDS, _LONGER * learned.first.ended.seconds + 2 * read_seconds(self.slow))
         if planned.order is None:
-            return self._try_quirk(learned, planned, number, limit)
-        with self._session(sandbox, number, limit) as session:
-            run = session.run(fault, planned.order)
+            return self._try_quirk(lesson, planned, number, limit)
+        with sandboxes.borrow() as sandbox, self._begin(limit)(sandbox, str(number), lesson.command) as session:
+            most_calls = judge.allow_all_calls(learned)
+            run = session.run(fault, planned.order, most_calls)
             if not run.hits:
                 return FaultResult(fault, planned.order, is_reached=False)
             findings = judge.findings(Case(learned, fault, run))
             session.lift()
-            after = session.run()
+            after = session.run(most_calls=most_calls)
             findings += [
                 finding for finding in judge.findings(Case(learned, fault, run, after)) if finding not in findings
             ]
-        return _result(planned, findings, run, after)
+            return _result(planned, findings, session.name, run, after)
 
-    def _try_quirk(self, learned: Learned, planned: PlannedFault, number: int, limit: float) -> FaultResult:
+    def _try_quirk(self, lesson: Lesson, planned: PlannedFault, number: int, limit: float) -> FaultResult:
         """Run with a bank that has the quirk all the time, so there is no run without it afterwards."""
         confdir = self.scratch / f"bank-{number}"
         with (
             bank.of_its_own(confdir, (*self.flags, "--quirk", planned.fault.name)) as sandbox,
-            self._session(sandbox, number, limit) as session,
+            self._begin(limit)(sandbox, str(number), lesson.command) as session,
         ):
-            run = session.run(planned.fault)
-            findings = judge.findings(Case(learned, planned.fault, run))
-        return _result(planned, findings, run, None)
+            run = session.run(planned.fault, None, judge.allow_all_calls(lesson.learned))
+            findings = judge.findings(Case(lesson.learned, planned.fault, run))
+            return _result(planned, findings, session.name, run, None)
 
-    def _session(self, sandbox: bank.SandboxAddresses, number: int, limit: float) -> RunSession:
-        folder = self.scratch / f"run-{number}"
-        return RunSession(sandbox, _SESSION.format(number), self.command, limit, folder, self._index, self._stop)
+    def _begin(self, limit: float) -> Begin:
+        """Return a function that makes a session whose runs take at most that long."""
 
-    @contextmanager
-    def _sandboxes(self) -> Iterator[list[bank.SandboxAddresses]]:
-        """Provide a sandbox for each job. Raises UserMistake."""
-        if self.url is not None:
-            yield [bank.that_runs(self.url, self.confdir)] * self.jobs
-            return
-        with ExitStack() as begun:
-            sandboxes: list[bank.SandboxAddresses] = []
-            for number in range(self.jobs):
-                confdir = self.scratch / f"bank-of-job-{number}"
-                sandboxes.append(begun.enter_context(bank.of_its_own(confdir, self.flags)))
-            yield sandboxes
+        def begin(sandbox: SandboxAddresses, name: str, command: Command) -> RunSession:
+            folder = self.scratch / f"run-{name}"
+            return RunSession(sandbox, _SESSION.format(name), command, limit, folder, self._index, self._stop)
 
+        return begin
 
-def _choose(
-    faults: list[PlannedFault], choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]]
-) -> list[PlannedFault]:
-    """Choose among the faults. Raises UserMistake if none is chosen although there are some."""
-    chosen = choose(faults)
-    if faults and not chosen:
-        names = "; ".join(str(planned.fault) for planned in faults if planned.fault.operation is not None)[:200]
-        raise UserMistake(f"--choose matches none of the {len(faults)} faults, which are: {names} …")
-    return chosen
-
-
-def _check(first: Observed) -> None:
-    """Check that a fault-free run can be learned from. Raises UserMistake."""
-    output = f"\n{first.ended.output.strip()}" if first.ended.output.strip() else ""
-    if first.ended.hung:
-        raise UserMistake(
-            f"the command does not end within {first.ended.seconds:.0f} s, even without a fault; see --timeout{output}"
-        )
-    if first.ended.status:
-        raise UserMistake(
-            f"the command fails without a fault, with status {first.ended.status}; fix that first{output}"
-        )
-    if not first.seen.calls:
-        text = "the command did not call the bank: let it read the address in XS2A_SANDBOX_URL, or set a variable of"
-        raise UserMistake(f"{text} its own with --env NAME={{url}}{output}")
-    if first.seen.is_cut:
-        raise UserMistake("the command makes more calls than the journal of the sandbox holds: run fewer tests")
-
-
-def _frequency(session: RunSession, first: Observed) -> int | None:
-    """Return the lowest number of uses per day among the consents that were used."""
-    used = {id for call in first.seen.calls if (id := call.consent)}
-    consents = session.client.collection("consents")
-    return min((frequency_of(consents[id]) for id in used & consents.keys()), default=None)
+    def _sandboxes(self) -> Sandboxes:
+        """Return the sandboxes for the jobs. Raises UserMistake."""
+        return Sandboxes(self.scratch, self.flags, self.url, self.confdir)
 
 
 def _result(
-    planned: PlannedFault, findings: Sequence[AppFinding], run: Observed, after: Observed | None
+    planned: PlannedFault, findings: Sequence[AppFinding], session: str, run: Observed, after: Observed | None
 ) -> FaultResult:
     statuses = (run.ended.status, after.ended.status if after else None)
     seconds = run.ended.seconds + (after.ended.seconds if after else 0.0)
-    return FaultResult(planned.fault, planned.order, tuple(findings), statuses, seconds)
+    exchanges = _exchanges(planned.fault, session, run, after)
+    return FaultResult(planned.fault, planned.order, tuple(findings), statuses, seconds, exchanges=exchanges)
+
+
+def _exchanges(fault: InjectedFault, session: str, run: Observed, after: Observed | None) -> RunExchanges | None:
+    later = after.seen.calls if after else ()
+    calls = [*run.seen.calls, *later]
+    if not calls:
+        return None
+    same = list(run.seen.of(fault.operation or ""))
+    hit = same[fault.call - 1] if fault.call and fault.call <= len(same) else None
+    return RunExchanges(
+        session,
+        calls[0].number,
+        calls[-1].number,
+        calls[0].time,
+        hit.number if hit else None,
+        later[0].number if later else None,
+        f"{hit.method} {hit.path}" if hit else "",
+    )
 
 
 def _place_in(learned: Learned) -> Callable[[FaultResult], tuple[int, int, str, bool]]:
@@ -341,7 +326,3 @@ def _place_in(learned: Learned) -> Callable[[FaultResult], tuple[int, int, str, 
         )
 
     return place
-
-
-def _why_nothing(left_out: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {why}" for why, count in sorted(left_out.items()) if count) or "there is nothing to try"

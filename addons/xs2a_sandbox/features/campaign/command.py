@@ -1,18 +1,21 @@
-"""Runs the command with an app's tests, in an environment of its own, with a time limit."""
+"""Runs the command with an app's tests, in a separate environment, with a time limit."""
 
 import os
+import resource
 import shlex
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from xs2a_sandbox.config.kinds import PREFIX
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign.warm_python import ForkedRun, WarmPython, find_program
 
 _LAST = 4000
 """The number of last bytes of a command's output that are kept."""
@@ -30,56 +33,89 @@ class Command:
     words: Sequence[str]
     variables: Mapping[str, str]
     directory: Path
+    warm: WarmPython | None = None
+    """Starts the command without its start-up time."""
 
     def __str__(self) -> str:
         return shlex.join(self.words)
 
-    def run(self, addresses: Mapping[str, str], scratch: Path, seconds: float, stop: threading.Event) -> "Ended":
-        """Run the command until it ends, for at most `seconds`, or until `stop` is set.
+    def warm_up(self) -> WarmPython | None:
+        """Return a process that can start runs of this command, if it is a command of Python. Stop it at the end."""
+        program = find_program(self.words)
+        return WarmPython(program, self.directory, _environment({})) if program else None
 
-        Raises UserMistake, and Stopped if the run was stopped.
+    def run(
+        self,
+        addresses: Mapping[str, str],
+        scratch: Path,
+        seconds: float,
+        stop: threading.Event,
+        is_decided: Callable[[], bool] = lambda: False,
+    ) -> "Ended":
+        """Run the command until it ends, for at most `seconds`, or until it `is_decided` what the run shows.
+
+        Raises UserMistake, and Stopped if the run ended because `stop` was set.
         """
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        # Makes the order of sets the same in each run.
-        environ = {"PYTHONHASHSEED": "0", **environ, **addresses}
+        environ = _environment(addresses)
         for name, text in self.variables.items():
             environ[name] = _fill(name, text, addresses)
-        output, started = scratch / "output.txt", time.monotonic()
-        with output.open("wb") as file:
-            try:
-                process = subprocess.Popen(
-                    self.words,
-                    cwd=self.directory,
-                    env=environ,
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise UserMistake(f"cannot run {self.words[0]}: {error.strerror or error}") from None
-            try:
-                hung = not _wait(process, started + seconds, stop)
-            finally:
-                _end(process)
+        output, started, used = scratch / "output.txt", time.monotonic(), _processor_seconds()
+        output.touch()
+        try:
+            process = self._launch(environ, output)
+        except OSError as error:
+            raise UserMistake(f"cannot run {self.words[0]}: {error.strerror or error}") from None
+        try:
+            how = _wait(process, started + seconds, stop, is_decided)
+        finally:
+            _end(process)
         if stop.is_set():
             raise Stopped
-        return Ended(process.returncode, time.monotonic() - started, hung, _tail(output))
+        used = process.processor_seconds if isinstance(process, ForkedRun) else _processor_seconds() - used
+        return Ended(
+            process.returncode, time.monotonic() - started, how == "hung", _tail(output), used, how == "decided"
+        )
+
+    def _launch(self, environ: Mapping[str, str], output: Path) -> "subprocess.Popen[bytes] | ForkedRun":
+        if self.warm:
+            return self.warm.launch(self.directory, environ, output)
+        with output.open("wb") as file:
+            return subprocess.Popen(
+                self.words,
+                cwd=self.directory,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+
+def _environment(addresses: Mapping[str, str]) -> dict[str, str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    # Makes the order of sets the same in each run.
+    return {"PYTHONHASHSEED": "0", **environ, **addresses}
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a run: its exit status, negative for a signal, and the last output."""
+    """The end of a run: its exit status, negative for a signal, and the last output.
+
+    `processor_seconds` are those of the run and its children. Next to other runs they are only known of a forked run.
+    If it `was_decided`, it was ended early.
+    """
 
     status: int
     seconds: float
     hung: bool
     output: str
+    processor_seconds: float = 0.0
+    was_decided: bool = False
 
     @property
     def signal(self) -> str | None:
         """The signal by which the process died on its own."""
-        if self.status >= 0 or self.hung:
+        if self.status >= 0 or self.hung or self.was_decided:
             return None
         with suppress(ValueError):
             return signal.Signals(-self.status).name
@@ -90,17 +126,27 @@ class Stopped(Exception):
     """A run was stopped, so nothing is known about it."""
 
 
-def _wait(process: subprocess.Popen[bytes], until: float, stop: threading.Event) -> bool:
-    """Return whether the process ends by itself before the monotonic time `until`."""
+def _processor_seconds() -> float:
+    """Return the processor time of all processes that this one has started and that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _wait(
+    process: subprocess.Popen[bytes] | ForkedRun, until: float, stop: threading.Event, is_decided: Callable[[], bool]
+) -> Literal["ended", "decided", "hung"]:
+    """Wait until the process ends, the monotonic time `until`, or the stop. Returns what happened."""
     while (left := until - time.monotonic()) > 0 and not stop.is_set():
         with suppress(subprocess.TimeoutExpired):
             process.wait(min(left, _PAUSE))
-            return True
-    return False
+            return "ended"
+        if is_decided():
+            return "decided"
+    return "hung"
 
 
 def _fill(name: str, text: str, variables: Mapping[str, str]) -> str:
-    """Insert the variables that a text names, such as {url}. Raises UserMistake."""
+    """Insert the variables in a string, such as {url}. Raises UserMistake."""
     by_name = {variable.removeprefix(PREFIX).lower(): value for variable, value in variables.items()}
     try:
         return text.format_map(by_name)
@@ -111,7 +157,7 @@ def _fill(name: str, text: str, variables: Mapping[str, str]) -> str:
         raise UserMistake(f"--env {name}: {text!r} uses an unknown placeholder; use one of {names}") from None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes] | ForkedRun) -> None:
     """Kill the process and everything that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,8 +1,11 @@
-"""`campaign`: an app's tests, again and again, with one thing going wrong at one point."""
+"""The command `campaign`: runs an app's tests repeatedly, each time with one fault."""
 
+import os
+import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -10,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.cli.flags import setting_flags, write_flags
 from xs2a_sandbox.cli.help import SectionedCommand, command, option
 from xs2a_sandbox.cli.progress import Progress
 from xs2a_sandbox.cli.verbosity import Verbosity, note, verbosity_options
-from xs2a_sandbox.config import load_settings
+from xs2a_sandbox.config import Settings, load_settings
+from xs2a_sandbox.config.kinds import PREFIX
 from xs2a_sandbox.config.readers import parse_duration, seconds
 from xs2a_sandbox.wording import say_count
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 _FOUND = 1
 SLOW = "2s"
-_OF_THE_BANK = ("dialect", "cassettes", "quirk", "testdata", "frozen_at", "seed", "profile", "checks")
+OF_THE_BANK = ("dialect", "cassettes", "quirk", "like", "testdata", "frozen_at", "seed", "profile", "checks")
 
 
 def _variables(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
@@ -51,7 +55,7 @@ def _delay(context: click.Context, parameter: click.Parameter, value: str) -> st
 def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
     if any(file.suffix not in (".html", ".xml") for file in value):
         raise click.BadParameter("the name of a report must end in .html or .xml (JUnit)")
-    for file in value:  # now, not when all has been tried
+    for file in value:  # report a mistake now, not at the end
         if not file.parent.is_dir():
             raise click.BadParameter(f"the folder {file.parent} for {file.name} does not exist; create it first")
     return value
@@ -80,28 +84,35 @@ class CampaignCommand(SectionedCommand):
     ),
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
-@option("--jobs", type=click.IntRange(1, 64), default=1, help="Runs at the same time, each in a session.")
+@option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    unset="as many as keep the processor busy",
+    help="Number of parallel runs, each in its own session.",
+)
 @option("--budget", metavar="SPAN", callback=_span, help="Start no run after this time, such as 10m.")
-@option("--resume", is_flag=True, help="Continue the campaign in --to where it stopped.")
+@option("--resume", is_flag=True, help="Continue the stopped campaign in the folder of --to.")
 @option(
     "--timeout",
     metavar="SPAN",
     callback=_span,
     unset="10 times the first run, at least 30s",
-    help="Treat a longer run as hanging.",
+    help="Treat a run that takes longer as hung.",
 )
 @option("--slow", metavar="TIME", default=SLOW, callback=_delay, help="Delay of a slow response.")
 @option(
     "--choose",
     metavar="TEXT",
     multiple=True,
-    help="Only faults with this text in their name or point. May be repeated.",
+    help=(
+        "Run only faults with TEXT in their name or in the name of the place where they are injected. May be repeated."
+    ),
 )
 @option(
     "--only",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Replay one finding, from the file that was written for it.",
+    help="Replay one finding from its file.",
 )
 @option(
     "--env",
@@ -130,11 +141,11 @@ class CampaignCommand(SectionedCommand):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write a report: .html or .xml (JUnit). May be repeated.",
 )
-@setting_flags("confdir", *_OF_THE_BANK)
+@setting_flags("confdir", *OF_THE_BANK)
 @verbosity_options
 def campaign(
     words: Sequence[str],
-    jobs: int,
+    jobs: int | None,
     budget: float | None,
     resume: bool,
     timeout: float | None,
@@ -147,26 +158,32 @@ def campaign(
     reports: Sequence[Path],
     **flags: Any,
 ) -> None:
-    """Run your app's tests again and again, each time with one fault.
+    """Run your app's tests repeatedly, each time with one fault.
 
     COMMAND runs the tests, such as `pytest tests/bank`; write it after `--`. It gets the bank's address in
     XS2A_SANDBOX_URL, and the fault in XS2A_SANDBOX_FAULT.
 
-    Exit status: 0 nothing found, 1 there are findings, 2 the campaign proved nothing.
+    Exit status: 0 no findings, 1 findings, 2 inconclusive.
     """
     from xs2a_sandbox.bank.loading import interface_and_schemas
     from xs2a_sandbox.documents.files import writing
-    from xs2a_sandbox.features.campaign import Command, finding_file
-    from xs2a_sandbox.features.campaign.campaign import Campaign
-    from xs2a_sandbox.features.campaign.kept_results import ResultsFile
-    from xs2a_sandbox.features.campaign.plan import choose_faults
+    from xs2a_sandbox.features.campaign import finding_file
+    from xs2a_sandbox.features.campaign.campaign import Campaign, Results
+    from xs2a_sandbox.features.campaign.command import Command
+    from xs2a_sandbox.features.campaign.kept_results import ResultsFile, read
     from xs2a_sandbox.features.campaign.reports import files
     from xs2a_sandbox.features.campaign.reports.text import as_text
 
     settings = load_settings(flags)
     command = Command(tuple(words), variables, Path.cwd())
-    bank_flags = _flags(flags)
-    with tempfile.TemporaryDirectory(prefix="xs2a-campaign-") as scratch, CampaignProgress("trying faults") as shown:
+    bank_flags = _flags(settings, flags)
+    again = _again(bank_flags, flags, url, variables, slow, timeout)
+    findings = only.parent if only else folder / "findings"
+    with (
+        interrupted_by_sigterm(),
+        tempfile.TemporaryDirectory(prefix="xs2a-campaign-") as scratch,
+        CampaignProgress("trying faults") as shown,
+    ):
         made = Campaign(
             command,
             interface_and_schemas(settings)[0],
@@ -178,7 +195,7 @@ def campaign(
             budget=budget,
             timeout=timeout,
             slow=slow,
-            choose=lambda faults: choose_faults(faults, choose),
+            choose=choose,
             tell=shown.tell,
             note=note,
         )
@@ -191,10 +208,12 @@ def campaign(
             try:
                 results = made.run(ResultsFile(folder / "results.jsonl", of, resume))
             except KeyboardInterrupt:
-                click.echo("stopped; the same command with --resume continues", err=True)
+                if shown.has_begun:  # otherwise the results belong to the previous campaign
+                    kept = tuple(read(folder / "results.jsonl"))
+                    files.write_findings(findings, Results(str(command), {}, kept, (), 0.0, again=again))
+                click.echo("stopped; run the same command with --resume to continue", err=True)
                 raise
-    results = replace(results, again=_again(bank_flags, flags, url, variables, slow, timeout))
-    findings = only.parent if only else folder / "findings"
+    results = replace(results, again=again)
     if only is None:
         files.write_findings(findings, results)
     for file in reports:
@@ -202,6 +221,16 @@ def campaign(
     click.echo(as_text(results, findings), nl=False)
     if results.findings:
         sys.exit(_FOUND)
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the command like ^C, so that what it has started ends, too."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _again(
@@ -212,7 +241,7 @@ def _again(
     slow: str,
     timeout: float | None,
 ) -> tuple[str, ...]:
-    """The command without its own command, as it has to be typed again to try one of its faults."""
+    """Return the command line without the app's command, for trying one of its faults again."""
     options = {"--confdir": flags.get("confdir"), "--url": url, "--slow": None if slow == SLOW else slow}
     options["--timeout"] = None if timeout is None else f"{timeout:g}"
     typed = [word for name, value in options.items() if value is not None for word in (name, str(value))]
@@ -220,28 +249,36 @@ def _again(
     return ("xs2a-sandbox", "campaign", *bank_flags, *typed, *environment)
 
 
-def _flags(flags: dict[str, Any]) -> tuple[str, ...]:
-    """The flags that the sandbox is started with, as they were typed."""
+def _flags(settings: Settings, flags: dict[str, Any]) -> tuple[str, ...]:
+    """Return the flags of the sandbox: as they were typed, and those that are set in the environment.
+
+    The sandbox does not read the environment, which may belong to another one.
+    """
     made: list[str] = []
-    for name in _OF_THE_BANK:
+    for name in OF_THE_BANK:
         values = flags.get(name)
         for value in values if isinstance(values, tuple) else (values,):
             if value is not None:
                 made += [f"--{name.replace('_', '-')}", str(value)]
-    return tuple(made)
+    untyped = [name for name in OF_THE_BANK if not flags.get(name) and f"{PREFIX}{name.upper()}" in os.environ]
+    return (*made, *write_flags(settings, untyped))
 
 
 class CampaignProgress(Progress):
-    """A bar at a terminal; with `--verbose` a line for each fault instead."""
+    """A progress bar at a terminal, or with `--verbose` a line for each fault."""
 
     def __init__(self, label: str) -> None:
         super().__init__(label)
+        self.has_begun = False
+        """Whether there is a result."""
         self._is_verbose = Verbosity.current() is Verbosity.VERBOSE
 
     def tell(self, campaign: "CampaignState") -> None:
+        self.has_begun = True
         if not self._is_verbose:
-            self(campaign.done, campaign.of, f"{campaign.with_findings} with findings")
+            self(campaign.done, campaign.of, f"{campaign.with_findings} with findings", campaign.left)
             return
+        self.record(campaign.done, campaign.of, campaign.left)
         result = campaign.last
         outcome = say_count(len(result.findings), "finding") if result.is_reached else "not reached"
         left = f"{timedelta(seconds=round(campaign.left))} left"

@@ -47,16 +47,27 @@ def write(result: FaultResult, results: Results, folder: Path) -> str:
     return yaml_text({name: value for name, value in members.items() if value is not None})
 
 
+def read_replay(file: Path) -> str:
+    """Return the command that repeats the finding. Raises UserMistake."""
+    return str(_parse(file).get("replay", ""))
+
+
 def read(file: Path) -> tuple[InjectedFault, Mapping[str, Any] | None]:
     """Return the fault, and the order for it, which is None for a quirk. Raises UserMistake."""
+    value = _parse(file)
+    members: dict[str, Any] = {name: value[name] for name in _MEMBERS if name in value}
+    order = value.get("fault")
+    if order is not None and not isinstance(order, dict):
+        raise UserMistake(f"{file}: fault must be an object, as in POST /_sandbox/faults")
+    return InjectedFault(**members, phase="after" if value.get("phase") == "after" else "before"), order
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    """Return the content of a finding's file. Raises UserMistake."""
     try:
         value = yaml_reader.parse(own_file.read(file, limit=_LARGEST), file).value
     except OSError as error:
         raise UserMistake(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(value, dict) or value.get("campaign") != 1 or not isinstance(value.get("name"), str):
-        raise UserMistake(f"{file} is not a finding of a campaign, which begins with `campaign: 1` and has a name")
-    members: dict[str, Any] = {name: value[name] for name in _MEMBERS if name in value}
-    order = value.get("fault")
-    if order is not None and not isinstance(order, dict):
-        raise UserMistake(f"{file}: fault must be an object, as POST /_sandbox/faults takes it")
-    return InjectedFault(**members, phase="after" if value.get("phase") == "after" else "before"), order
+        raise UserMistake(f"{file} is not a finding of a campaign: it must start with `campaign: 1` and have a name")
+    return value

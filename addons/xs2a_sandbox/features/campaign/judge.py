@@ -1,14 +1,16 @@
-"""Judges what a bank can see of an app during a fault: each oracle checks one condition."""
+"""Judges the requests of an app during a fault: each oracle checks one condition."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from xs2a_sandbox.features.campaign.order import CONSENT_EXPIRES, ends_access
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
-from xs2a_sandbox.wording import say_count
+from xs2a_sandbox.wording import say_count, say_times
 
 _ALIKE_AFTER_REFUSAL = 3
 """How often the same request may be repeated after the bank has rejected it."""
@@ -16,11 +18,13 @@ _AGAIN = frozenset({408, 425, 429})
 """Errors after which the same request may be repeated."""
 _OF_ALL_ACCOUNTS = frozenset({401, 403, 429})
 """Errors about the consent or the app, which would be the same for other accounts."""
-_OF_THE_CONSENT = ("consent-", "token-")
-"""The beginnings of the names of such errors."""
+_DATA = frozenset({"account", "balance", "entry"})
+_PARTS = frozenset({"balance", "entry"})
+"""What an app can do without: if the bank refuses the one, it can still read the other."""
 _EARLY = 0.05
 """Seconds by which a wait may be too short, because clocks are not exact."""
 _MORE_CALLS = 10
+_TOGETHER = ", because the run after it paid again"
 _NAMED, _LONGEST = 3, 200
 """How many failures of the next run are named, and how much of each is shown."""
 
@@ -76,27 +80,64 @@ def _payments(case: Case) -> Iterator[str]:
         is_found = True
         yield text
     if case.after and learned.passes_again and not is_found:
-        for text in _find_too_many(case, learned.second.seen.all_payments, case.after.seen.all_payments):
-            yield f"together with the next run {text}"
+        for text in _find_too_many(case, learned.second.seen.all_payments, case.after.seen.all_payments, _TOGETHER):
+            yield text
 
 
-def _find_too_many(case: Case, usual: Payments, payments: Payments) -> Iterator[str]:
-    """Yield intents with too many payments. A customer who has declined may start again."""
+def _find_too_many(case: Case, usual: Payments, payments: Payments, when: str = "") -> Iterator[str]:
+    """Yield intents with too many payments `when`. A customer who has declined may start again."""
     made = payments.made - payments.rejected if case.fault.operation == SCA else payments.made
     for intent, count in sorted(made.items()):
         if intent and count > max(1, usual.made[intent]):
-            yield f"{say_count(count, 'payment')} of the intent {intent}"
+            yield f"The app made {say_count(count, 'payment')} with the end-to-end identification {intent}{when}."
     more = made.total() - usual.made.total()
     if more > 0 and not any(count > 1 for intent, count in made.items() if intent):
-        yield f"{say_count(more, 'payment')} more than where nothing goes wrong"
+        yield f"The app made {say_count(more, 'payment')} more than without the fault{when}."
+
+
+def _consent(case: Case) -> Iterator[str]:
+    """Yield the consent that the bank has ended and that the next run uses again, although it is refused."""
+    fault, after = case.fault, case.after
+    if fault.name != CONSENT_EXPIRES or after is None:
+        return
+    ended = next(islice(case.run.seen.of(str(fault.operation)), (fault.call or 1) - 1, None), None)
+    uses = [call for call in after.seen.calls if ended and ended.consent and call.consent == ended.consent]
+    if not uses or any(call.status < 400 for call in uses) or _asks_for_consent(after.seen):
+        return
+    answers = f"{uses[0].method} {uses[0].path} got {uses[0].status}"
+    yield (
+        f"The app used the ended consent again in the run after it, {say_times(len(uses))} ({answers}), and did not "
+        "ask the customer for a new one."
+    )
+
+
+def _asks_for_consent(seen: Seen) -> bool:
+    return any(call.does and (call.does.verb, call.does.thing) == ("create", "consent") for call in seen.calls)
 
 
 def _recovery(case: Case) -> Iterator[str]:
-    """Yield a failure of the next run, which has no fault, with the failed tests."""
+    """Yield a failure of the next run, which has no fault, with the failed tests and the reads that are missing."""
     after = case.after
-    if after and case.learned.passes_again and after.ended.status != 0:
-        how = "hangs" if after.ended.hung else f"ends with status {after.ended.status}"
-        yield f"the next run, in which nothing goes wrong, {how}{_what_failed(after)}"
+    if not after or not case.learned.passes_again or any(_consent(case)):
+        return
+    missing = ", ".join(_find_missing_reads(case.learned, after))
+    if after.ended.status != 0:
+        how = (
+            "did not end in time"
+            if after.ended.hung or after.ended.was_decided
+            else f"ended with status {after.ended.status}"
+        )
+        reads = f"The app no longer calls {missing}. " if missing else ""
+        yield f"{reads}The run after it, without the fault, {how}{_what_failed(after)}"
+    elif missing and not _concerns_all_accounts(case.fault):
+        yield f"The app no longer calls {missing} in the run after it, without the fault."
+
+
+def _find_missing_reads(learned: Learned, after: Observed) -> list[str]:
+    """Return the reads of account data that the app makes without a fault, and no longer makes."""
+    usual = {call.operation: call.does for call in learned.second.seen.calls}
+    made = after.seen.counts
+    return [operation for operation, does in usual.items() if not made[operation] and does and does.about & _DATA]
 
 
 def _what_failed(run: Observed) -> str:
@@ -106,22 +147,36 @@ def _what_failed(run: Observed) -> str:
     named = failures[:_NAMED] or [line[:_LONGEST] for line in lines[-1:]]
     if (more := len(failures) - _NAMED) > 0:
         named.append(f"and {more} more")
-    return f": {'; '.join(named)}" if named else ""
+    return f": {'; '.join(named)}" if named else "."
 
 
 def _calls(case: Case) -> Iterator[str]:
     """Yield operations that are called too often, or repeated unchanged after an error."""
     if case.run.seen.is_cut:
-        yield "more calls than the journal of the sandbox holds"
+        yield "The app made more calls than the journal of the sandbox holds."
     usual = case.learned.first.seen.counts
-    for operation, count in sorted(case.run.seen.counts.items()):
-        most = 2 * usual[operation] + _MORE_CALLS
-        if count > most:
-            yield f"{operation} is called {count} times, {usual[operation]} times where nothing goes wrong"
+    too_many = [(one, n) for one, n in sorted(case.run.seen.counts.items()) if n > _allow_calls(usual[one])]
+    for operation, count in too_many:
+        without = say_times(usual[operation]) if usual[operation] else "never"
+        yield f"The app called {operation} {say_times(count)}; without the fault: {without}."
+    if case.run.ended.was_decided and not too_many:
+        made, without = len(case.run.seen.calls), say_count(usual.total(), "call")
+        yield f"The app made {say_count(made, 'call')} and went on; without the fault: {without}."
     before = _count_refused(case.learned.first.seen)
     for (method, target, status), count in sorted(_count_refused(case.run.seen).items()):
         if count > _ALIKE_AFTER_REFUSAL and not before[method, target, status]:
-            yield f"{method} {target} is asked {count} times alike, and refused with {status} each time"
+            often = f"{count} times unchanged"
+            yield f"The app sent {method} {target} {often}, and the bank refused it with {status} each time."
+
+
+def _allow_calls(usual: int) -> int:
+    """Return how often an operation may be called."""
+    return 2 * usual + _MORE_CALLS
+
+
+def allow_all_calls(learned: Learned) -> int:
+    """Return the number of calls after which it is clear that the app calls too often."""
+    return sum(map(_allow_calls, learned.first.seen.counts.values()))
 
 
 def _count_refused(seen: Seen) -> Counter[tuple[str, str, int]]:
@@ -133,14 +188,18 @@ def _count_refused(seen: Seen) -> Counter[tuple[str, str, int]]:
 
 
 def _retry_after(case: Case) -> Iterator[str]:
-    """Yield calls that come earlier than Retry-After allows."""
+    """Yield calls that are earlier than Retry-After allows."""
     calls = case.run.seen.calls
     for position, call in enumerate(calls):
         if (seconds := call.retry_after) is None:
             continue
-        following = (later for later in calls[position + 1 :] if later.operation == call.operation)
+        # A call that began before the answer could not know of it.
+        following = (
+            later for later in calls[position + 1 :] if later.operation == call.operation and later.began >= call.ended
+        )
         if (again := next(following, None)) and (waited := _seconds(call, again)) < seconds - _EARLY:
-            yield f"{call.operation} is called again after {waited:.1f} s: the bank asked to wait for {seconds:g} s"
+            asked = f"the bank asked to wait for {seconds:g} s"
+            yield f"The app called {call.operation} again after {waited:.1f} s; {asked}."
 
 
 def _seconds(call: SeenCall, again: SeenCall) -> float:
@@ -149,22 +208,26 @@ def _seconds(call: SeenCall, again: SeenCall) -> float:
 
 def _frequency(case: Case) -> Iterator[str]:
     """Yield reads without the customer that are more frequent than the consent allows per day."""
-    if (most := case.learned.frequency) is None:
-        return
+    if (most := case.learned.frequency) is None or case.run.ended.was_decided:
+        return  # of a run that calls on and on, `calls` says so directly
     before, now = _alone(case.learned.first.seen, most), _alone(case.run.seen, most)
-    for (operation, path), count in sorted(now.items()):
-        if (operation, path) not in before:
-            yield f"{path} is read {count} times without the customer: the consent allows {most} a day"
+    for (operation, target), count in sorted(now.items()):
+        if (operation, target) not in before:
+            allowed = f"the consent allows it {say_times(most)} a day"
+            yield f"The app read {target} {say_times(count)} without the customer; {allowed}."
 
 
 def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
-    """Return reads without the customer above that number. The whole request is fetched only for candidates."""
+    """Return reads without the customer above that number. The whole request is fetched only for candidates.
+
+    Further pages have other targets, because they do not count as further reads.
+    """
     reads = [call for call in seen.calls if call.is_read]
-    often = {place for place, count in Counter((call.operation, call.path) for call in reads).items() if count > most}
+    often = {place for place, count in Counter((call.operation, call.target) for call in reads).items() if count > most}
     alone = Counter(
-        (call.operation, call.path)
+        (call.operation, call.target)
         for call in reads
-        if (call.operation, call.path) in often and call.consent and not call.has_customer
+        if (call.operation, call.target) in often and call.consent and not call.has_customer
     )
     return {place: count for place, count in alone.items() if count > most}
 
@@ -172,43 +235,145 @@ def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
 def _accounts(case: Case) -> Iterator[str]:
     """Yield accounts that are no longer read because another account had a fault."""
     fault = case.fault
-    if fault.operation in (None, SCA) or fault.name.endswith(" expires"):
+    if fault.operation is None or _concerns_all_accounts(fault):
         return
-    if fault.status in _OF_ALL_ACCOUNTS or fault.name.startswith(_OF_THE_CONSENT):
+    first, run = (
+        [call for call in seen.of(fault.operation) if call.is_read] for seen in (case.learned.first.seen, case.run.seen)
+    )
+    if fault.call is None or fault.call > min(len(first), len(run)):
         return
-    first = [call for call in case.learned.first.seen.of(str(fault.operation)) if call.is_read]
-    if fault.call is None or fault.call > len(first):
-        return
-    met = first[fault.call - 1].path
+    usual, reads = (Counter(call.path for call in calls) for calls in (first, run))
+    met, failed = first[fault.call - 1].path, run[fault.call - 1].path
     stable = {path for operation, path in case.learned.second.seen.paths if operation == fault.operation}
-    usual = Counter(call.path for call in first)
-    reads = Counter(call.path for call in case.run.seen.of(str(fault.operation)))
     others = dict.fromkeys(
         call.path for call in first if call.path != met and call.path in stable and call.status < 400
     )
-    if missing := [path for path in others if reads[path] < usual[path]]:
-        yield f"{', '.join(missing)} is read less often than usual, as {met} failed"
+    if usual.keys() & reads.keys():
+        if missing := [path for path in others if reads[path] < usual[path]]:
+            yield f"The app read {', '.join(missing)} less often than usual, because {met} failed."
+    elif (count := len(reads.keys() - {failed})) < len(others):
+        # Each session has other ids of accounts, so only their number is known.
+        yield f"The app read {count} other accounts with {fault.operation}, not {len(others)}, because {failed} failed."
+
+
+def _concerns_all_accounts(fault: InjectedFault) -> bool:
+    """Return whether the fault ends or limits the access, so that the app must not go on as usual."""
+    return fault.operation == SCA or fault.status in _OF_ALL_ACCOUNTS or ends_access(fault.name)
+
+
+def _quirk(case: Case) -> Iterator[str]:
+    """Yield what goes wrong while the bank has a quirk, but refuses nothing, or only balances or only entries.
+
+    A run that reads no account has failed before, where the customer takes part. That may be a mistake of the tests.
+    """
+    run, usual = case.run, case.learned.first.seen
+    if case.fault.operation is not None:
+        return
+    usually = {(call.operation, call.status) for call in usual.calls}
+    refused = [c for c in run.seen.calls if c.status >= 400 and (c.operation, c.status) not in usually]
+    has_read = any(call.does and call.does.about & _DATA for call in run.seen.calls)
+    if has_read and not refused and run.ended.status > 0 and not run.assertions:
+        yield f"The command ended with status {run.ended.status}, although the bank refused nothing{_what_failed(run)}"
+    if any(c.status in _OF_ALL_ACCOUNTS or not c.does or c.does.thing not in _PARTS for c in refused):
+        return
+    if refused and (missing := ", ".join(_find_missing_reads(case.learned, run))):
+        only = ", ".join(dict.fromkeys(call.operation for call in refused))
+        yield f"The app no longer calls {missing}, although the bank refused only {only}."
 
 
 def _hang(case: Case) -> Iterator[str]:
     if case.run.ended.hung:
-        yield f"it does not end within {case.run.ended.seconds:.0f} s"
+        yield f"The command did not end within {case.run.ended.seconds:.0f} s."
 
 
 def _crash(case: Case) -> Iterator[str]:
     if case.run.ended.signal:
-        yield f"it died of {case.run.ended.signal}"
+        yield f"The command was killed by {case.run.ended.signal}."
 
 
 ORACLES: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "assertion": _assertion,
     "payments": _payments,
+    "consent": _consent,
     "recovery": _recovery,
     "calls": _calls,
     "retry-after": _retry_after,
     "frequency": _frequency,
     "accounts": _accounts,
+    "quirk": _quirk,
     "hang": _hang,
     "crash": _crash,
 }
 """The oracles by the name in reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an oracle expects of the app, and why. `mistake` continues "the app …" if the app does not do it."""
+
+    mistake: str
+    does: str
+    why: str
+
+
+EXPECTED: Mapping[str, Expected] = {
+    "assertion": Expected(
+        "fails a test that knows the fault",
+        "The tests that know the fault pass.",
+        "Your own tests say how the app must react to this fault.",
+    ),
+    "payments": Expected(
+        "pays too often",
+        "The app makes at most one payment for each end-to-end identification, and no more payments than without the "
+        "fault.",
+        "The bank may have accepted a payment although the app got an error or no answer. If the app pays again "
+        "without asking for the status first, the customer pays twice.",
+    ),
+    "consent": Expected(
+        "keeps an ended consent",
+        "The app forgets a consent that the bank has ended, and asks the customer for a new one.",
+        "An ended consent is never valid again. Until the app asks for a new one, the customer sees no new data.",
+    ),
+    "recovery": Expected(
+        "does not recover",
+        "The run after it, without the fault, passes.",
+        "Faults at a bank pass. An app that stays broken needs someone to repair its data.",
+    ),
+    "calls": Expected(
+        "calls too often",
+        "The app calls each operation at most twice as often as usual, plus ten times, and sends a request that is "
+        "refused at most three times.",
+        "The same request gets the same refusal, and banks block apps that flood them.",
+    ),
+    "retry-after": Expected(
+        "calls again too early",
+        "The app waits as long as Retry-After says before it calls the operation again.",
+        "The bank refuses every earlier call, and may block the app.",
+    ),
+    "frequency": Expected(
+        "reads too often without the customer",
+        "Without the customer, the app reads nothing more often per day than the consent allows.",
+        "The bank refuses further reads that day, so the app has no data until the next day.",
+    ),
+    "accounts": Expected(
+        "stops reading other accounts",
+        "The app still reads the other accounts when one account fails.",
+        "The bank can deliver the other accounts, and the customer expects them.",
+    ),
+    "quirk": Expected(
+        "fails with a bank that has this quirk",
+        "The command passes if the bank refuses nothing, and the app still reads all that the bank does not refuse.",
+        "Real banks answer in this way. What the app cannot use, it may leave out, but it must keep the rest.",
+    ),
+    "hang": Expected(
+        "hangs",
+        "The command ends in time.",
+        "Without a time limit of its own, the app waits for the bank forever.",
+    ),
+    "crash": Expected(
+        "crashes",
+        "The command is not killed by a signal.",
+        "A process that dies cannot tell the customer anything, and loses what it has not saved.",
+    ),
+}
+"""What the app should do, by the name of the oracle."""

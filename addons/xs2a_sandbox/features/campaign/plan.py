@@ -1,52 +1,53 @@
 """Plans the faults of a campaign: every fault of every call, without those that would show nothing new."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.bank.endings import errors_of
-from xs2a_sandbox.bundled import QUIRKS, bundled, quirks
+from xs2a_sandbox.bank.handlers.token import are_issued
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.body_faults import corrupt
 from xs2a_sandbox.cassette.dialect.error_table import CHECK_ERRORS
+from xs2a_sandbox.cassette.dialect.quirks import has_effect
 from xs2a_sandbox.cassette.fault import NO_RETRY_AFTER
+from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign.left_out import ALIKE, IDLE, SkippedFault
+from xs2a_sandbox.features.campaign.order import (
+    CONSENT_EXPIRES,
+    TOKEN_EXPIRES,
+    Kind,
+    PlannedFault,
+    ends_access,
+    in_order,
+)
 from xs2a_sandbox.features.campaign.seen import Seen, SeenCall
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault, Phase
 from xs2a_sandbox.http import Response, to_json
-from xs2a_sandbox.state.faults import SCA_ENDINGS
+from xs2a_sandbox.state.faults import OF_THE_BANK
 
-RETRY_AFTER = 1
-"""The value of Retry-After in seconds."""
+RETRY_AFTER = 3
+"""The value of Retry-After in seconds. It is longer than the pauses that apps make on their own."""
 _TOO_MANY = 429
 _CONTENT = ("wrong-shape", "half-json", "html", "empty-lists", "no-next-page", "extra-members")
-ALIKE, IDLE, UNREACHED, BUDGET = "alike", "changes nothing", "not reached", "no time left"
-"""The reasons for leaving a fault out."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedFault:
-    """A fault, and the order for the sandbox, which a quirk does not have.
-
-    Faults with a lower `rank` are tried first.
-    """
-
-    fault: InjectedFault
-    order: Mapping[str, Any] | None
-    rank: int = 0
 
 
 @dataclass(slots=True)
 class Plan:
-    """The faults in the order in which they are tried, and the numbers of faults left out by reason."""
+    """The faults in the order in which they are tried, and those that were left out."""
 
     faults: list[PlannedFault] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    left_out: list[SkippedFault] = field(default_factory=list)
 
 
-def plan(interface: Interface, learned: Seen, approvals: int, slow: str, *, with_quirks: bool) -> Plan:
-    """Plan the faults. `approvals` is the number of approvals by customers; a `slow` answer takes that long."""
+def plan(interface: Interface, learned: Seen, approvals: int, slow: str, quirks: Mapping[str, Cassette]) -> Plan:
+    """Plan the faults. `approvals` is the number of approvals by customers; a `slow` answer takes that long.
+
+    `quirks` are those that the bank can have. A quirk is left out if it changes none of the operations of the run.
+    """
     made = Plan()
     counts: Counter[str] = Counter()
     for call in learned.calls:
@@ -55,17 +56,20 @@ def plan(interface: Interface, learned: Seen, approvals: int, slow: str, *, with
             continue
         faults = list(_faults_of(interface, _Point(call, counts[call.operation]), slow, made.left_out))
         if _is_between(call, learned):
-            made.left_out[ALIKE] += len(faults)
+            made.left_out += [SkippedFault(planned.fault, ALIKE) for planned in faults]
         else:
             made.faults += faults
     for number in range(1, approvals + 1):
-        for ending in SCA_ENDINGS:
+        for ending in OF_THE_BANK["sca"]:
             order = {"sca": ending, "skip": number - 1, "next": 1}
-            made.faults.append(PlannedFault(InjectedFault(ending, SCA, number), order, 2))
-    if with_quirks:
-        names = quirks(bundled("cassettes") / QUIRKS, Path.cwd() / "cassettes" / QUIRKS)
-        made.faults += [PlannedFault(InjectedFault(name), None, 1) for name in sorted(names)]
-    made.faults.sort(key=lambda planned: planned.rank)
+            made.faults.append(PlannedFault(InjectedFault(ending, SCA, number), order, Kind.ENDED))
+    called = {id: operation for id, operation in interface.operations.items() if counts[id]}
+    for name, quirk in quirks.items():
+        if has_effect(quirk, called, [section for section in quirk.sections if interface.sections.get(section)]):
+            made.faults.append(PlannedFault(InjectedFault(name), None, Kind.QUIRK))
+        else:
+            made.left_out.append(SkippedFault(InjectedFault(name), IDLE))
+    made.faults = in_order(made.faults, interface)
     return made
 
 
@@ -91,32 +95,43 @@ class _Point:
         return not self.call.is_read
 
     def fault(
-        self, name: str, wish: Mapping[str, Any], rank: int, phase: Phase = "before", **answer: Any
+        self, name: str, wish: Mapping[str, Any], kind: Kind, phase: Phase = "before", **answer: Any
     ) -> PlannedFault:
         """Return a planned fault. `answer` are status and code of the answer."""
         order = {"operation": self.call.operation, "skip": self.number - 1, "next": 1, **wish}
-        return PlannedFault(InjectedFault(name, self.call.operation, self.number, phase, **answer), order, rank)
+        return PlannedFault(InjectedFault(name, self.call.operation, self.number, phase, **answer), order, kind)
+
+    def leave_out(self, name: str, why: str, phase: Phase) -> SkippedFault:
+        return SkippedFault(InjectedFault(name, self.call.operation, self.number, phase), why)
 
 
-def _faults_of(interface: Interface, point: _Point, slow: str, left_out: Counter[str]) -> Iterator[PlannedFault]:
-    yield from _expiries(point, left_out)
-    for name, rank in (("reset", 3), ("malformed", 4)):
-        yield point.fault(name, {"fault": name}, rank)
-        if point.writes:
-            yield point.fault(name, {"fault": name, "after": True}, 0 if name == "reset" else 4, "after")
-        else:
-            left_out[ALIKE] += 1
+def _faults_of(interface: Interface, point: _Point, slow: str, left_out: list[SkippedFault]) -> Iterator[PlannedFault]:
+    yield from _expiries(interface, point, left_out)
+    # An app cannot know whether the bank has acted on a request whose answer it does not get. If the bank has, a
+    # mistake costs more, so only the most frequent fault is tried both ways.
+    if point.writes:
+        yield point.fault("reset", {"fault": "reset", "after": True}, Kind.LOST, "after")
+    else:
+        left_out.append(point.leave_out("reset", ALIKE, "after"))
+    yield point.fault("reset", {"fault": "reset"}, Kind.LOST)
+    wish = {"fault": "malformed", "after": True} if point.writes else {"fault": "malformed"}
+    tried: Phase = "after" if point.writes else "before"
+    yield point.fault("malformed", wish, Kind.LOST, tried)
+    left_out.append(point.leave_out("malformed", ALIKE, "before" if point.writes else "after"))
     for name in ("truncate", *_CONTENT):
         if _would_change(point.call, name):
-            yield point.fault(name, {"fault": name}, 4 if name == "truncate" else 3, "after")
+            yield point.fault(name, {"fault": name}, Kind.LOST if name == "truncate" else Kind.GARBLED, "after")
         else:
-            left_out[IDLE] += 1
+            left_out.append(point.leave_out(name, IDLE, "after"))
     yield from _errors(interface, point, left_out)
-    yield point.fault("slow", {"delay": slow}, 7, "after")
+    yield point.fault("slow", {"delay": slow}, Kind.LATE, "after")
 
 
-def _errors(interface: Interface, point: _Point, left_out: Counter[str]) -> Iterator[PlannedFault]:
-    """Yield the errors of the operation, before and after its effect; of equal errors on the wire only the first."""
+def _errors(interface: Interface, point: _Point, left_out: list[SkippedFault]) -> Iterator[PlannedFault]:
+    """Yield the errors of the operation; of equal errors on the wire only the first.
+
+    A bank that refuses a request (4xx) has not acted on it, so an app may repeat it. A bank that fails (5xx) may have.
+    """
     operation = interface.operations[point.call.operation]
     errors = errors_of(interface, operation)
     limit, seen = None, set()
@@ -128,19 +143,22 @@ def _errors(interface: Interface, point: _Point, left_out: Counter[str]) -> Iter
         is_refusal = name in CHECK_ERRORS and name.startswith(refusals)
         if (name not in errors and not is_refusal) or status == _TOO_MANY:
             continue
+        is_after = status >= 500 and point.writes
         if (status, code) in seen:
-            left_out[ALIKE] += 1 if is_refusal else 2
+            left_out.append(point.leave_out(name, ALIKE, "after" if is_after else "before"))
             continue
         seen.add((status, code))
-        if is_refusal:  # before anything is done
-            yield point.fault(name, {"error": name}, 3, status=status, code=code)
+        if is_after:
+            yield point.fault(name, {"error": name, "after": True}, Kind.FAILED, "after", status=status, code=code)
+            left_out.append(point.leave_out(name, ALIKE, "before"))
             continue
-        ranks = (3, 5) if status < 500 else (2, 1)
-        yield from _plan_answer(point, name, {"error": name}, ranks, left_out, status=status, code=code)
+        kind = Kind.FAILED if status >= 500 else Kind.ENDED if ends_access(name) else Kind.REFUSED
+        yield point.fault(name, {"error": name}, kind, status=status, code=code)
     answer: dict[str, Any] = {"error": limit.name} if limit else {"status": _TOO_MANY}
-    limit_answer = {"status": _TOO_MANY, "code": limit.code(operation.id) if limit else None}
+    limit_code = limit.code(operation.id) if limit else None
     for name, seconds in (("429 with Retry-After", RETRY_AFTER), ("429 without Retry-After", NO_RETRY_AFTER)):
-        yield from _plan_answer(point, name, {**answer, "retry_after": seconds}, (2, 6), left_out, **limit_answer)
+        wish = {**answer, "retry_after": seconds}
+        yield point.fault(name, wish, Kind.LIMITED, status=_TOO_MANY, code=limit_code)
 
 
 def _refusals(call: SeenCall) -> Iterator[str]:
@@ -148,30 +166,21 @@ def _refusals(call: SeenCall) -> Iterator[str]:
     scheme = (call.header("authorization") or "").partition(" ")[0].lower()
     if scheme in ("bearer", "dpop"):
         yield "token-"
-    if call.header("signature") is not None:
+    if any("signature" in name.lower() for name, _ in call.whole["request"]["headers"]):
         yield "signature-"
     if call.whole.get("client"):
         yield from ("certificate-", "role-")
 
 
-def _plan_answer(
-    point: _Point, name: str, wish: Mapping[str, Any], ranks: tuple[int, int], left_out: Counter[str], **answer: Any
-) -> Iterator[PlannedFault]:
-    """Yield the fault before the effect and after it, or only one of them if the operation has no effect."""
-    yield point.fault(name, wish, ranks[0], **answer)
-    if point.writes:
-        yield point.fault(name, {**wish, "after": True}, ranks[1], "after", **answer)
-    else:
-        left_out[ALIKE] += 1
-
-
-def _expiries(point: _Point, left_out: Counter[str]) -> Iterator[PlannedFault]:
-    for what, is_named in (("consent", point.call.consent), ("token", point.call.header("authorization"))):
-        if not is_named:
-            left_out[IDLE] += 2
+def _expiries(interface: Interface, point: _Point, left_out: list[SkippedFault]) -> Iterator[PlannedFault]:
+    # The bank cannot expire a token that the app has made.
+    token = are_issued(interface.operations.values()) and point.call.header("authorization")
+    for name, what, used in ((CONSENT_EXPIRES, "consent", point.call.consent), (TOKEN_EXPIRES, "token", token)):
+        if not used:
+            left_out += [point.leave_out(name, IDLE, phase) for phase in ("before", "after")]
             continue
-        yield point.fault(f"{what} expires", {"expires": what}, 1)
-        left_out[ALIKE] += 1  # after this call is the same as before the next one
+        yield point.fault(name, {"expires": what}, Kind.ENDED)
+        left_out.append(point.leave_out(name, ALIKE, "after"))  # the same as before the next call
 
 
 def _would_change(call: SeenCall, name: str) -> bool:
@@ -181,6 +190,24 @@ def _would_change(call: SeenCall, name: str) -> bool:
     return corrupt(Response(200, (("Content-Type", "application/json"),), to_json(call.answer), name)) is not None
 
 
-def choose_faults(faults: Iterable[PlannedFault], keep: Sequence[str]) -> list[PlannedFault]:
-    """Return the faults whose text in the report contains one of these words, or all faults without words."""
-    return [planned for planned in faults if not keep or any(word in str(planned.fault) for word in keep)]
+def choose_faults(faults: Sequence[PlannedFault], words: Sequence[str]) -> list[PlannedFault]:
+    """Return the faults whose text in the report contains one of these words, or all faults without words.
+
+    Raises UserMistake for a word that no fault contains.
+    """
+    for word in words:
+        if faults and not any(word in str(planned.fault) for planned in faults):
+            raise UserMistake(_explain_no_match(word, [planned.fault for planned in faults]))
+    return [planned for planned in faults if not words or any(word in str(planned.fault) for word in words)]
+
+
+def _explain_no_match(word: str, faults: Sequence[InjectedFault]) -> str:
+    points = dict.fromkeys(fault.point for fault in faults if fault.operation is not None)
+    names = dict.fromkeys(fault.name for fault in faults)
+    near = did_you_mean(word, [*names, *points, *(fault.operation for fault in faults)])
+    return (
+        f"--choose: none of the {len(faults)} faults of this campaign contains {word[:80]!r}{near or '.'} "
+        "Use a part of one of these calls or faults, or leave out --choose to try all faults.\n"
+        f"calls: {', '.join(sorted(points))}\n"
+        f"faults: {', '.join(sorted(names))}"
+    )

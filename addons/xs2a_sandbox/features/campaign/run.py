@@ -1,4 +1,4 @@
-"""A run of the command in a session of its own, with one fault, and what the bank has seen of it."""
+"""A run of the command in a separate session with one fault, and its requests to the bank."""
 
 import shutil
 import threading
@@ -70,8 +70,10 @@ class RunSession:
             self.client.forget_session(self.name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, fault: InjectedFault | None = None, order: Mapping[str, Any] | None = None) -> Observed:
-        """Run the command. Raises UserMistake, and Stopped if the run should stop."""
+    def run(
+        self, fault: InjectedFault | None = None, order: Mapping[str, Any] | None = None, most_calls: int | None = None
+    ) -> Observed:
+        """Run the command, which is ended after `most_calls`. Raises UserMistake, and Stopped if it should stop."""
         variables = bank.variables(self.sandbox, self.name, self.folder / "kept")
         findings = self.folder / "findings.jsonl"
         findings.unlink(missing_ok=True)
@@ -81,7 +83,15 @@ class RunSession:
         if fault:
             variables[CAMPAIGN_FAULT] = fault.as_json()
         since, payments = last_number(self.client), payment_ids(self.client)
-        ended = self.command.run(variables, self.folder, self.seconds, self.stop)
+
+        def is_flooded() -> bool:
+            if most_calls is None:
+                return False
+            with suppress(UserMistake):  # if the sandbox has ended, the run may still end by itself
+                return self.client.journal(session=self.name, since=since, limit=1)["found"] > most_calls
+            return False
+
+        ended = self.command.run(variables, self.folder, self.seconds, self.stop, is_flooded)
         counted = self.client.faults()["faults"]
         self.client.clear_faults()
         seen = look(self.client, self.index, self.name, since, payments, self._payments)

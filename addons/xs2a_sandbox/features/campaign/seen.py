@@ -9,7 +9,7 @@ from typing import Any
 
 from xs2a_sandbox.bank.domain.documents import changed_state_of, intent_of
 from xs2a_sandbox.cassette.index import Index, Lookup
-from xs2a_sandbox.cassette.things import SentMessage, Things
+from xs2a_sandbox.cassette.things import Act, SentMessage, Things
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import Document, ExchangeShape, ExchangeSummary
 from xs2a_sandbox.http import Headers, Request, to_json
@@ -32,7 +32,8 @@ class SeenCall:
         self.target = target
         self.path = target.partition("?")[0]
         self.status = summary["status"]
-        self.began = datetime.fromisoformat(summary["time"])
+        self.time = summary["time"]
+        self.began = datetime.fromisoformat(self.time)
         self.ended = self.began + timedelta(milliseconds=summary["milliseconds"])
 
     @property
@@ -61,10 +62,18 @@ class SeenCall:
         """The JSON of the answer, or None if it has none."""
         return self.whole["answer"].get("body")
 
-    @property
+    @cached_property
     def consent(self) -> str | None:
         """The id of the consent that gives access to the call's subject."""
-        return self._things.find_used_consent(self._lookup, self._sent)
+        if self.does and "consent" in self.does.about:
+            return None
+        return self._client.explain_exchange(self.number, plain=True)["consent"]
+
+    @property
+    def does(self) -> Act | None:
+        """What the operation does, if it is known."""
+        operation = self._lookup.operation
+        return operation.does if operation else None
 
     @property
     def has_customer(self) -> bool:
@@ -92,7 +101,7 @@ def _header(headers: Sequence[Sequence[str]], name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """The numbers of payments by intent: all that were not cancelled, and those of them that were rejected."""
+    """The numbers of payments by intent: those that were not cancelled, and the rejected ones among them."""
 
     made: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
@@ -148,7 +157,7 @@ def look(
 ) -> Seen:
     """Return what the bank has seen after the exchange `since`. Raises UserMistake.
 
-    Its payments are those not in `earlier_payments`; those of the session are all that are not `test_data`.
+    Its payments are those not in `earlier_payments`; the session's payments are those not in `test_data`.
     """
     journal = client.journal(session=session, since=since, limit=MOST_CALLS)
     calls = tuple(SeenCall(client, exchange, session, index) for exchange in journal["exchanges"])
@@ -157,7 +166,21 @@ def look(
         Payments.of(payment for id, payment in payments.items() if id not in before)
         for before in (earlier_payments, test_data)
     )
-    return Seen(calls, made, made_in_session, last_number(client) - since > journal["kept"])
+    return Seen(calls, made, made_in_session, _is_cut(client, since))
+
+
+def _is_cut(client: Client, since: int) -> bool:
+    """Return whether the journal has dropped exchanges after the one of this number.
+
+    The numbers of several workers are not consecutive, so they are no help.
+    """
+    newer = replace(client, session=None).journal(since=since, limit=1 if since else MOST_CALLS)
+    if newer["found"] < newer["kept"]:
+        return False
+    if since:
+        return newer["found"] > 0
+    numbers = [exchange["number"] for exchange in newer["exchanges"]]
+    return len(numbers) > 1 and numbers[0] > 1 and numbers[-1] - numbers[0] < len(numbers)
 
 
 def payment_ids(client: Client) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The commands of the test trust service: certificates for a TPP that there is not."""
+"""The commands of the test trust service: certificates for a fictitious TPP."""
 
 import json
 import re
@@ -54,15 +54,13 @@ def _identifier(context: click.Context, parameter: click.Parameter, value: str |
 
     identifier = organisation_identifier.parse(value or organisation_identifier.invent(context.params["name"]))
     if identifier is None:
-        raise click.BadParameter(
-            "write it like PSDAT-FMA-123456: PSD and the country, then the authority, then a number"
-        )
+        raise click.BadParameter("it must look like PSDAT-FMA-123456: PSD and the country, the authority, and a number")
     return identifier
 
 
 def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if not (value.strip() and value.isprintable() and len(value) <= 64):
-        raise click.BadParameter("a name has 1 to 64 printable characters")
+        raise click.BadParameter("a name must have 1 to 64 printable characters")
     return value.strip()
 
 
@@ -108,7 +106,7 @@ def _add_wrong_flags(command: Callable[..., None]) -> Callable[..., None]:
     "identifier",
     metavar="PSDAT-FMA-123456",
     callback=_identifier,
-    unset="made from the name",
+    unset="derived from the name",
     help="Its organisation identifier.",
 )
 @option(
@@ -164,7 +162,7 @@ def new(
 ) -> None:
     """Issue a QWAC and a QSEAL for a TPP.
 
-    It also prints how to use them with curl. The CA is in --confdir. Run it again before the certificates expire: the
+    Also prints how to use them with curl. The CA is in --confdir. Run it again before the certificates expire: the
     sandbox accepts the new ones and the old ones. A flag for bad certificates issues certificates that a bank refuses.
     """
     from cryptography.hazmat.primitives.serialization import Encoding
@@ -203,7 +201,7 @@ def new(
         )
         presented = make(specimens.Order(particulars, ca, key, now))
         if presented.issued is None:
-            raise ValueError(f"a certificate {wrong} has no key")
+            raise ValueError(f"a certificate {wrong} cannot have a key")
         key_files.write(folder, kind.lower(), presented.issued, presented.above(ca.certificate), password)
         if standing == "revoked":
             service.revoke(certificate.read(presented.chain[0]), now)
@@ -230,7 +228,7 @@ def revoke(file: Path, **flags: Any) -> None:
     try:
         issued = certificate.read(certificate.from_pem(own_file.read(file))[0])
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{file} holds no readable certificate in PEM format: {error}") from None
+        raise ConfigError(f"{file} contains no readable certificate in PEM format: {error}") from None
     TrustService(load_settings(flags).confdir).revoke(issued, REAL.now())
     click.echo(f"revoked {issued.serial} of {issued.name}")
 
@@ -244,7 +242,7 @@ def revoke(file: Path, **flags: Any) -> None:
 def block(identifier: str, undo: bool, **flags: Any) -> None:
     """Block a TPP by its organisation identifier.
 
-    This is what the competent authority does. A running sandbox refuses the TPP immediately.
+    In reality, the competent authority does this. A running sandbox refuses the TPP immediately.
     """
     from xs2a_sandbox.tpp.trust_service import Provider, TrustService
 
@@ -265,8 +263,8 @@ def block(identifier: str, undo: bool, **flags: Any) -> None:
 def zoo(folder: Path, as_json: bool, **flags: Any) -> None:
     """Write one certificate of each bad kind to DIR.
 
-    It prints the error code with which the bank refuses each. NAME.pem also holds the key; NAME.header holds only the
-    certificate, for those that no TLS library sends.
+    Prints the error code with which the bank refuses each. NAME.pem also contains the key; NAME.header contains only
+    the certificate, for those that no TLS library sends.
     """
     from xs2a_sandbox.bank.loading import interface_and_schemas
     from xs2a_sandbox.clock import REAL
@@ -323,7 +321,7 @@ def _announcement(settings: Settings, folder: Path, who: str, password: str) -> 
         f"wrote a QWAC and a QSEAL for {who}",
         f"  {shown / 'qwac.pem'}, {shown / 'qseal.pem'}     certificate and key",
         f"  {shown / 'qwac.p12'}, {shown / 'qseal.p12'}     the same as PKCS#12, with the password {password}",
-        f"  {shown / 'ca.pem'}     the CA that has issued them",
+        f"  {shown / 'ca.pem'}     the CA that issued them",
         "",
     ]
     if settings.tls_port is not None:

@@ -7,10 +7,10 @@ _INVALID = "certificate-invalid"
 
 
 class Mistake(NamedTuple):
-    """A mistake in a certificate. `doc` ends a sentence that begins with the certificate; `error` is the dialect's.
+    """A mistake in a certificate. `doc` completes a sentence about the certificate; `error` is an error of the dialect.
 
-    Some certificates are valid themselves, but have been `revoked`, or their TPP is `blocked`. Without `has_key` there
-    is no key.
+    Some certificates are valid themselves, but have been `revoked`, or their TPP is `blocked`. Without `has_key` no
+    key is written.
     """
 
     name: str
@@ -26,8 +26,8 @@ _MISTAKES: Sequence[Mistake] = (
     Mistake("not-yet-valid", "that is valid from tomorrow"),
     Mistake("revoked", "that its issuer has revoked", "certificate-revoked", "revoked"),
     Mistake("blocked", "of a TPP that the authority has blocked", "certificate-blocked", "blocked"),
-    Mistake("unknown-issuer", "of another CA"),
-    Mistake("forged-issuer", "of another CA with the name of the right one"),
+    Mistake("unknown-issuer", "of a different CA"),
+    Mistake("forged-issuer", "of a different CA with the name of the right CA"),
     Mistake("self-signed", "that the TPP has issued itself"),
     Mistake("tampered", "whose name was changed after it was signed"),
     Mistake("wrong-role", "with the role of a bank (ASPSP)", "role-invalid"),
@@ -35,7 +35,7 @@ _MISTAKES: Sequence[Mistake] = (
     Mistake("no-role", "without any role"),
     Mistake("unknown-role", "with a role that does not exist"),
     Mistake("misnamed-role", "with a role under the name of another role"),
-    Mistake("wrong-name", "with another name than the TPP is registered with"),
+    Mistake("wrong-name", "with a name different from the registered one"),
     Mistake("qseal", "that is a QSEAL, used as a QWAC"),
     Mistake("wrong-type", "of a QWAC whose type says that it is for signatures"),
     Mistake("sha1", "signed with SHA-1"),
@@ -44,7 +44,7 @@ _MISTAKES: Sequence[Mistake] = (
     Mistake("malformed-id", "with a malformed organisation identifier"),
     Mistake("vat-id", "with a VAT number as the organisation identifier"),
     Mistake("no-id", "without an organisation identifier"),
-    Mistake("other-authority", "that names another authority than its identifier"),
+    Mistake("other-authority", "whose authority does not match its identifier"),
     Mistake("not-qualified", "without the statement that it is qualified"),
     Mistake("no-statements", "without QcStatements, like those of web sites"),
     Mistake("no-psd2", "without the statement about payment services"),

@@ -53,7 +53,8 @@ def sign(
 ) -> None:
     """Print the headers that sign a request.
 
-    They are for curl's -H @-, and for `explain`. The headers of -H are printed, too; a missing X-Request-ID is added.
+    Pipe them to `curl -H @-` or `explain -H @-`. Headers given with -H are printed as well. A missing X-Request-ID is
+    added.
     """
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.signatures.signing import Seal, signed_headers
@@ -93,8 +94,8 @@ def sign(
 def verify(file: str, ca: Path | None) -> None:
     """Verify the signature of a bank's response.
 
-    FILE, or the standard input, holds the response with its headers, as `curl -i` writes it. If the signature is wrong,
-    it prints the reason and the signing string. Exit status: 0 right, 1 wrong.
+    Reads a response with its headers from FILE or standard input, as written by `curl -i`. For a wrong signature,
+    prints the reason and the signing string. Exit status: 0 correct, 1 wrong.
     """
     from xs2a_sandbox.signatures import answers
 
@@ -103,11 +104,11 @@ def verify(file: str, ca: Path | None) -> None:
     while next_head := _HEAD.match(content):
         head, content = next_head[1].decode("latin-1"), content[next_head.end() :]
     if head is None:
-        raise UserMistake("the input is not a response with its headers: get it with curl -i")
+        raise UserMistake("the input must be a response with its headers: get it with curl -i")
     headers = Headers(read_headers(head.splitlines()[1:]))
     try:
         answers.verify(headers, content, ca)
     except WrongSignature as wrong:
         click.echo(str(wrong), err=True)
         sys.exit(1)
-    click.echo("the signature is right")
+    click.echo("the signature is valid")

@@ -1,4 +1,4 @@
-"""Makes invalid certificates of each kind."""
+"""Makes an invalid certificate for each kind of mistake."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _UNSPECIFIED = ("0.4.0.19495.1.0", "Unspecified")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a certificate is made from: its content, its issuer, the type of its key, and the time."""
+    """The parts of a certificate: its content, its issuer, the type of its key, and the time."""
 
     particulars: Particulars
     ca: Issued
@@ -107,7 +107,7 @@ def _sha1(order: Order) -> Presented:
     certificate["signature_algorithm"] = algorithm
     key = order.ca.key
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError("the test trust service signs with a key of an elliptic curve")
+        raise TypeError("the key of the test trust service must be an elliptic curve key")
     content = certificate["tbs_certificate"].dump(force=True)
     certificate["signature_value"] = key.sign(content, ec.ECDSA(hashes.SHA1()))
     return _again(good, certificate.dump(force=True))

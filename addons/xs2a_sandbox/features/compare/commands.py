@@ -1,4 +1,4 @@
-"""`xs2a-sandbox compare` and `watch`: the sandbox beside a bank, or a bank beside a recording of it."""
+"""`xs2a-sandbox compare` and `watch`: compare the sandbox with a bank, or a bank with a recording of it."""
 
 import re
 import sys
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from xs2a_sandbox.compare.reports.report import Report
     from xs2a_sandbox.features.compare.comparison_run import ComparisonOutcome
 
-_SETTINGS = ("dialect", "quirk", "cassettes", "testdata", "confdir")
+_SETTINGS = ("dialect", "quirk", "like", "cassettes", "testdata", "confdir")
 _FLOORS: "dict[str, Severity | None]" = {"high": "high", "medium": "medium", "low": "low", "none": None}
 _DIFFERS, _NOT_COMPARED = 1, 2
 
 
 def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """A callback that reads an option's value like a setting."""
+    """Return a callback that reads an option's value like a setting."""
 
     def read(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
         try:
@@ -63,7 +63,10 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
             "--against",
             type=click.Choice(["sandbox", "recording"]),
             default=against,
-            help="Compare the bank with the sandbox (is it wrong?), or with the recording (has the bank changed?).",
+            help=(
+                "Compare the bank with the sandbox (to check the sandbox), or with the recording (to find "
+                "changes of the bank)."
+            ),
         ),
         json_option,
         header_flag,
@@ -74,14 +77,14 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
             metavar="N|off",
             default="1",
             callback=_as(NOISE_READS),
-            help="How often to repeat each read at the bank, to find values that change by themselves.",
+            help="Repeat each read at the bank this many times, to find values that differ on every read.",
         ),
         option(
             "--sca-timeout",
             metavar="SECONDS",
             type=click.IntRange(min=0),
             default=300,
-            help="How long to wait for the decision of the payment user, if the recording has one; 0: not at all.",
+            help="Seconds to wait for the payment user to decide, if the recording has a decision; 0: do not wait.",
         ),
         option(
             "--ignore", metavar="FILE", multiple=True, type=_existing, help="A file of ignore rules. May be repeated."
@@ -130,7 +133,7 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
     "--behaviour",
     metavar="RECORDING",
     type=_existing,
-    help="Also compare the chains of states with those in this recording.",
+    help="Also compare the sequences of states with this recording.",
 )
 @_shared_flags("sandbox")
 def compare(
@@ -147,7 +150,7 @@ def compare(
 ) -> None:
     """Show where the sandbox and a real bank differ.
 
-    It sends the same requests to both: the examples of all cassettes, those of a CASSETTE (a file or a folder), or the
+    Sends the same requests to both: the examples of all cassettes or of a CASSETTE (a file or a folder), or the
     requests of a RECORDING (its folder, or one of its files) or a FILE.har.
 
     Exit status: 0 no differences, 1 differences, 2 something could not be compared.
@@ -155,13 +158,13 @@ def compare(
     if bank and offline:
         raise click.UsageError("use either --bank or --offline, not both: --offline RECORDING replaces the bank")
     if not bank and not offline and not behaviour:
-        raise click.UsageError("name what to compare with: --bank URL, --offline RECORDING or --behaviour RECORDING")
+        raise click.UsageError("choose what to compare with: --bank URL, --offline RECORDING or --behaviour RECORDING")
     if flags["against"] == "recording" and patch:
         raise click.UsageError(
             "use either --patch or --against recording, not both: --patch needs a comparison with the sandbox"
         )
     if as_json and suggest_ignores:
-        raise click.UsageError("use either --json or --suggest-ignores, not both: each prints a document")
+        raise click.UsageError("use either --json or --suggest-ignores, not both: both write to standard output")
     outcome = _run(played=played, bank=bank, offline=offline, behaviour=behaviour, **flags)
     made = outcome.report
     _report(made, reports, _FLOORS[fail_on], as_json=as_json)
@@ -201,10 +204,10 @@ def watch(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Show what a bank answers differently since the last run.
+    """Show changes in a bank's responses since the last run.
 
-    It sends the requests of the RECORDING to the bank, and compares the responses with the recorded ones, or with those
-    of the sandbox. Exit status: 0 no new difference, 1 there is one, 2 something could not be compared.
+    Sends the requests of the RECORDING to the bank, and compares the responses with the recorded ones, or with those
+    of the sandbox. Exit status: 0 no new differences, 1 new differences, 2 something could not be compared.
     """
     from rich.console import Console
 
@@ -257,7 +260,7 @@ def _report(made: "Report", reports: Sequence[Path], fail_on: "Severity | None",
     if as_json:
         click.echo(files.as_json(made), nl=False)
     else:
-        # Wide enough for both sides where there is no terminal.
+        # Without a terminal, wide enough for both sides.
         text.write(made, Console(width=None if sys.stdout.isatty() else 140, highlight=False))
     for file in reports:
         files.write(file, made, fail_on)
@@ -284,7 +287,7 @@ def _amend(
         does = f"{len(places)} {'does' if len(places) == 1 else 'do'}{': ' if places else ''}{', '.join(places)}"
         click.echo(f"{file}: {before[operation]} differ; with this file {does}", err=err)
     for operation in sorted(suggestion.cassettes.keys() - useful.keys()):
-        click.echo(f"{operation}: no amendment was written, because none removes a difference", err=err)
+        click.echo(f"{operation}: no amendment was written, because no amendment would remove a difference", err=err)
     for line in suggestion.left:
         click.echo(f"not amended: {line}", err=err)
     if useful:

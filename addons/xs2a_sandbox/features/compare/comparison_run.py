@@ -18,7 +18,7 @@ from xs2a_sandbox.cli.verbosity import note
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare import behaviour, masking
 from xs2a_sandbox.compare import steps as recorded_steps
-from xs2a_sandbox.compare.comparison import Against, Comparison, Result, Step
+from xs2a_sandbox.compare.comparison import Against, Compared, Comparison, Result, Step
 from xs2a_sandbox.compare.payment_user import PaymentUser
 from xs2a_sandbox.compare.reports.report import Question, Report, make_printable, report
 from xs2a_sandbox.config import RealBank, Settings, load_settings
@@ -45,7 +45,7 @@ _COUNTED_EVERY = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonFlags:
-    """What to compare, as given by flags; `settings` are the flags of settings."""
+    """The flags of a comparison. `settings` are the flags for settings."""
 
     played: Sequence[Path]
     bank: str | None
@@ -73,10 +73,10 @@ class ComparisonFlags:
         recorded = [path for path in self.played if path.suffix in _RECORDED or (is_asked_again and raw_files(path))]
         layers = tuple(path for path in self.played if path not in recorded)
         if self.against == "recording" and (layers or not recorded):
-            raise click.UsageError("--against recording compares recordings only: name a recording, and no cassettes")
+            raise click.UsageError("--against recording works only with recordings: give a recording, and no cassettes")
         if self.asks_nobody and (layers or not recorded):
             raise click.UsageError(
-                "--behaviour without --bank compares two recordings: name the second one, and no cassettes"
+                "--behaviour without --bank compares two recordings: give a second recording, and no cassettes"
             )
         return recorded, layers
 
@@ -93,7 +93,7 @@ class ComparisonOutcome:
 def run(flags: ComparisonFlags) -> ComparisonOutcome:
     """Run the comparison. Raises UserMistake before anything is sent."""
     if flags.against == "recording" and not flags.bank:
-        raise click.UsageError("--against recording needs --bank URL, the bank that may have changed")
+        raise click.UsageError("--against recording needs --bank URL, the bank to check")
     recorded, layers = flags.recordings_and_layers()
     tapes = [read_tape(path) for path in ([flags.offline] if flags.offline else []) + recorded]
     entries = [entry for tape in tapes for entry in tape.entries]
@@ -116,7 +116,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     if flags.offline is None and (layers or not recorded):
         steps = [*of_examples(engine.interface, layers), *steps]
     if not steps:
-        raise ConfigError("there is nothing to compare: name a cassette with examples, a recording, or a HAR file")
+        raise ConfigError("there is nothing to compare: give a cassette with examples, a recording, or a HAR file")
     steps = [replace(step, request=recorded_steps.with_fields(step.request, flags.headers)) for step in steps]
     # The answers of a live bank are not redacted; a recording says whether it is.
     redacted = flags.bank is None and all(tape.is_redacted for tape in tapes)
@@ -138,7 +138,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
         if flags.against == "recording":
             options |= {"against": flags.against, "sandbox_url": entries[0].bank}
         result = asyncio.run(_play(steps, engine, real if flags.bank else None, **options))
-        for hint in _hints(result, flags, engine.interface.dialect):
+        for hint in _hints(result, flags, engine.interface):
             note(hint)
     before = read_tape(flags.behaviour).entries if flags.behaviour else entries
     title = flags.bank or str(flags.offline or recorded[0])
@@ -208,17 +208,26 @@ def _without(steps: Sequence[Step], left_out: Sequence[Step], text: str, noun: s
     return [step for step in steps if step not in left_out]
 
 
-def _hints(result: Result, flags: ComparisonFlags, dialect: str) -> Iterator[str]:
+def _hints(result: Result, flags: ComparisonFlags, interface: Interface) -> Iterator[str]:
     """Yield advice if all requests have failed for the same reason."""
     compared = [one for one in result.compared if one.bank and one.sandbox]
     if not compared:
         return
     if all(one.bank and one.bank.status == 401 for one in compared) and flags.bank:
         yield _NO_TOKEN.format("bank")
+    elif flags.offline and interface.finds_consent_by_token and _lack_tokens(compared, interface):
+        yield _BY_TOKEN.format(interface.dialect, flags.offline)
     elif flags.against == "sandbox" and all(one.sandbox and one.sandbox.status == 401 for one in compared):
         yield _NO_TOKEN.format("sandbox")
     elif flags.against == "sandbox" and all(one.operation is None and one.verdict == "differs" for one in compared):
-        yield _OTHER_DIALECT.format(dialect)
+        yield _OTHER_DIALECT.format(interface.dialect)
+
+
+def _lack_tokens(compared: Sequence[Compared], interface: Interface) -> bool:
+    """Return whether the sandbox answered 401 to every request except for those that get a token."""
+    get_tokens = [name for name, one in interface.operations.items() if one.behaviour.handler == "token.issue"]
+    others = [one.sandbox.status for one in compared if one.operation not in get_tokens and one.sandbox]
+    return bool(others) and set(others) == {401}
 
 
 def _redactor(
@@ -226,7 +235,7 @@ def _redactor(
 ) -> "Redactor | None":
     """Return a redactor with the recording's key, so that a report has the same pseudonyms.
 
-    Without such a key, another one is returned if it `is_needed`.
+    Without such a key, return a redactor with a new key if `is_needed`, otherwise None.
     """
     keys = {vault.keys[key] for tape in tapes for key in tape.keys if key} if vault else set()
     if keys:
@@ -279,19 +288,26 @@ def _as_sent(
     return entries, frozenset(lacking)
 
 
-_OUTDATED = "left out: {} that the recording has another answer for later, as the bank has only the last"
+_OUTDATED = "left out: {} for which the recording has a later answer, because the bank can only give the latest"
 _ELSEWHERE = "note: the recording is of {}, and its real values are sent to {}"
 _NO_TOKEN = (
-    "note: the {} answered 401 to every request; if a token is missing or too old, name one:"
+    "note: the {} answered 401 to every request; if a token is missing or has expired, set one:"
     " --header 'Authorization: Bearer …'"
 )
-_OTHER_DIALECT = (
-    "note: no request is for an operation of the dialect {}: name that of the bank with --dialect, or lay cassettes"
-    " made from a recording of it over the dialect with --cassettes"
+_BY_TOKEN = (
+    "note: the dialect {0} finds the consent by the token, and recordings contain no tokens, so the sandbox refused"
+    " every request. Compare the rules of the recording: xs2a-sandbox compare {1}/cassettes --offline {1}"
 )
-_PAGES = "left out: {} for pages of the bank, which no app reads"
-_ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
-_LACKING = "left out: {} that held a password, a token or the like in path, query or body: such are never kept"
+_OTHER_DIALECT = (
+    "note: no request is for an operation of the dialect {}: set the bank's dialect with --dialect, or add cassettes"
+    " made from a recording of the bank with --cassettes"
+)
+_PAGES = "left out: {} for pages of the bank, which are not for apps"
+_ORPHANS = "left out: {} about resources that a write creates, because writes are sent only with --allow-writes"
+_LACKING = (
+    "left out: {} that contained a secret, such as a password or token, in path, query or body: recordings "
+    "never contain secrets"
+)
 
 
 async def _play(steps: Sequence[Step], engine: Engine, real: RealBank | None, **options: Any) -> Result:
@@ -331,7 +347,7 @@ def _count_down() -> Callable[[float], None]:
 
     def show(left: float) -> None:
         nonlocal shown, width
-        text = f"waiting for the payment user, {left:.0f} s left; --sca-timeout 0 does not wait"
+        text = f"waiting for the payment user, {left:.0f} s left; to skip this, use --sca-timeout 0"
         if is_terminal:
             # The previous line may have been longer.
             width = max(width, len(text))

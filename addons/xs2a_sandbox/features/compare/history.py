@@ -1,4 +1,4 @@
-"""Comparisons over time: the findings of each run on one line, and what a run has found that earlier ones have not."""
+"""Comparisons over time: the findings of each run on one line, and the new findings of a run."""
 
 import json
 import os
@@ -23,7 +23,7 @@ LOOKED_AT = 20
 
 
 class DriftPlace(NamedTuple):
-    """Identifies the same difference in all runs, whatever its values and severity are."""
+    """Identifies the same difference in all runs, regardless of its values and severity."""
 
     operation: str
     kind: str
@@ -66,14 +66,14 @@ class WatchRun:
             for group in report.groups
         )
         compared = frozenset(exchange.operation for exchange in report.exchanges if exchange.verdict in COMPARED)
-        # The worst comes first, and represents less severe ones at the same place.
+        # The worst is first, and represents less severe ones at the same place.
         by_place: dict[DriftPlace, RecordedDrift] = {}
         for drift in drifts:
             by_place.setdefault(drift.at, drift)
         return cls(time, report.bank, report.question.against, compared, by_place)
 
     def has(self, place: DriftPlace) -> bool | None:
-        """Return whether the run has this drift, or None if nothing of its operation was compared."""
+        """Return whether the run has this drift, or None if no response of its operation was compared."""
         return place in self.drifts or (False if place.operation in self.compared else None)
 
     def is_of_the_same(self, other: "WatchRun") -> bool:
@@ -170,8 +170,8 @@ def read(folder: Path) -> list[WatchRun]:
         try:
             runs.append(_run(json.loads(line)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            what = str(error) if isinstance(error, _OtherVersion) else "this line is no run"
-            advice = "delete this line, or the file to begin anew"
+            what = str(error) if isinstance(error, _OtherVersion) else "this line is not a valid run"
+            advice = "delete this line, or the file to start again"
             raise ConfigError(f"{file}:{number}: {what}; {advice}") from None
     return runs
 
@@ -182,7 +182,9 @@ class _OtherVersion(ValueError):
 
 def _run(value: dict[str, Any]) -> WatchRun:
     if value["version"] != VERSION:
-        raise _OtherVersion(f"version {value['version']} of a history is not {VERSION}, which this program writes")
+        raise _OtherVersion(
+            f"the history has format version {value['version']}, but this release reads only version {VERSION}"
+        )
     drifts = [
         RecordedDrift(
             DriftPlace(*(str(drift[name]) for name in DriftPlace._fields)),

@@ -1,12 +1,15 @@
 """The comparison in a run of `serve` in mode compare: lines while it runs, and reports at the end."""
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from xs2a_sandbox.cli.serve.run_part import RunPart
-from xs2a_sandbox.compare.reports.live import LiveReport
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import ConfigError
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.compare.reports.live import LiveReport
 
 
 class RunComparison(RunPart):

@@ -30,7 +30,7 @@ _LONGEST = 80
 _MOST_MOVED = 20
 """The most entries of a list."""
 _SHORTEST = 3
-"""The least length of a text that may be an id."""
+"""The minimum length of a string that may be an id."""
 _DELIMITERS = re.compile(r"([/?&=#:;,\s]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -85,7 +85,7 @@ def suggest(report: Report, interface: Interface) -> Suggestion:
         if not any(answered.exchange.findings for answered in ones):
             continue
         if operation == UNKNOWN:
-            left.append(f"{operation}: nothing can be amended where the interface has no operation")
+            left.append(f"{operation}: the interface has no such operation, so there is nothing to amend")
             continue
         rules = list(_rules(operation, ones, left))
         if rules:
@@ -130,12 +130,12 @@ class _Answered:
 
     `reasons` are for the others.
 
-    If it is `redacted`, a sentence is a pseudonym as a whole: inserting a real name would make it neither.
+    If it is `redacted`, each sentence is one pseudonym, and must not be changed in parts.
     """
 
     def __init__(self, exchange: ComparedExchange, index: Index, redacted: bool = False) -> None:
         if exchange.bank is None or exchange.sandbox is None:
-            raise ValueError("only one side has answered")
+            raise ValueError("only one side answered")
         self.exchange, self._redacted, self._things = exchange, redacted, index.interface.things
         self.bank, self.sandbox = exchange.bank, exchange.sandbox
         self.mine = content.read(self.bank.answer_body)
@@ -229,7 +229,9 @@ class _Answered:
                 moves.append((start, end))
                 now.insert(end, now.pop(start))
         if len(moves) > _MOST_MOVED:
-            self._leave(finding, f"{len(moves)} entries stand elsewhere, more than {_MOST_MOVED} are not moved")
+            self._leave(
+                finding, f"{len(moves)} entries are in a different place, but at most {_MOST_MOVED} can be moved"
+            )
             moves = []
         for start, end in moves:
             yield Edit("patch", pointer_text((*place, end)), "move", _json(pointer_text((*place, start))))
@@ -262,13 +264,13 @@ class _Answered:
         ours = at_pointer(self.ours.value, _texts(place))
         name = str(place[-1]) if place else ""
         if finding.kind == "state":
-            self._leave(finding, "the sandbox has no such change of state")
+            self._leave(finding, "no cassette can express this change of state")
         elif name in self._things.identifiers and mine and ours:
-            self._leave(finding, "each side has a name of its own for it")
+            self._leave(finding, "each side has its own name for it")
         elif finding.kind == "drift" and mine == ours:
-            self._leave(finding, "both say so: it is the schema that has to be mended")
+            self._leave(finding, "both sides have it, so the schema is wrong")
         elif mine and not _is_writable(mine[0]):
-            self._leave(finding, "no cassette can hold the value")
+            self._leave(finding, "a cassette cannot contain the value")
         elif mine and (not ours or finding.kind == "element-missing"):
             where = place
             if finding.kind == "element-missing":
@@ -281,7 +283,7 @@ class _Answered:
             test = _json(ours[0]) if name in self._things.states and isinstance(ours[0], str) else ""
             yield Change("replace", self._now(place, bank_place), mine[0], self._entries(place, bank_place), test)
         else:
-            self._leave(finding, "it is not shown where")
+            self._leave(finding, "its place is not shown")
 
     def _entries(self, place: Pointer, bank_place: Pointer) -> tuple[Any, Any] | None:
         """Return the innermost list entries that contain the two places."""
@@ -344,7 +346,7 @@ def _rules(operation: str, ones: Sequence[_Answered], left: list[str]) -> Iterat
     needing: dict[tuple[Edit, int | None], list[int]] = {}
     for position, answered in enumerate(ones):
         for edit in dict.fromkeys(answered.edits):
-            # A header is set whatever the status is.
+            # A header is set for every status.
             status = None if edit.part == "header" else answered.sandbox.status
             needing.setdefault((edit, status), []).append(position)
     together: dict[tuple[tuple[int, ...], int | None, str], list[Edit]] = {}
@@ -363,7 +365,9 @@ def _rules(operation: str, ones: Sequence[_Answered], left: list[str]) -> Iterat
                     break
             elif len(part) == 1:
                 places = ", ".join(edit.place or edit.part for edit in edits)
-                left.append(f"{operation}: {places}: its request is like others, whose answers need another change")
+                left.append(
+                    f"{operation}: {places}: other requests are the same, but their answers need a different change"
+                )
     for number, rule in enumerate(rules.values(), 1):
         yield {"id": f"amend-{slug(operation)}-{number}", **rule}
 

@@ -1,1 +1,1 @@
-"""The console at `/_sandbox/`: pages made of what the control interface says. They change nothing past it."""
+"""The console at `/_sandbox/`: pages that read and change the sandbox only through the control interface."""

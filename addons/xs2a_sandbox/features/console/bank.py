@@ -1,18 +1,16 @@
-"""What the bank holds: its documents, what can happen to each, and how each came to where it is."""
+"""Shows the bank's documents, the events that can happen to each, and how each reached its state."""
 
-import json
-import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from xs2a_sandbox.bank.domain.documents import describe, name_of, state_of
-from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, REMOVED, SCA, Machine
-from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
-from xs2a_sandbox.cassette.things import Naming, Things
+from xs2a_sandbox.bank.domain.lifecycle import OVER, REMOVED, SCA
+from xs2a_sandbox.bank.domain.signing import FAMILIES
 from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.features.console.documents import row
+from xs2a_sandbox.features.console.life import Life, make_life, timeline
 from xs2a_sandbox.features.console.test_data import MOST_ENTRIES, FieldError, create, read_changes, show_forms
+from xs2a_sandbox.features.console.user_page import find_user_page
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.http import Response
 
@@ -24,14 +22,11 @@ _COLLECTIONS = (
     ("Authorisations", "authorisations"),
     ("Accounts", "accounts"),
     ("Cards", "cards"),
+    ("Payees", "payees"),
     ("Customers", "psus"),
 )
-_MACHINES: Mapping[str, Machine] = {
-    **{family.collection: family.machine for family in FAMILIES.values() if family.machine is not LOGIN},
-    AUTHORISATIONS: SCA,
-}
 _DECISIONS = (("approve", "succeed"), ("decline", "fail"), ("timeout", "fail"), ("error", "fail"))
-"""The decisions of a payment user, each with the event that it is."""
+"""The decisions of a payment user, each with its event in the state machine."""
 VERBS = {
     "authorised by all": "approve",
     "authorised by all, for later": "approve for later",
@@ -47,32 +42,16 @@ VERBS = {
     "used, not recurring": "use up",
     "funds do not cover it": "fail for want of funds",
 }
-"""The events of the states as somebody would say that it is to happen; the others are said as they are called."""
-_DECIDING = ("authorised by all", "succeed")
-_FAILING = ("refused", "fail", "funds do not cover it", "withdrawn by the customer", "delete, kept", "delete", OVER)
-_PAGE = re.compile(r"https?://", re.IGNORECASE)
-_WORD = re.compile(r"[\w~-]+(?:\.[\w~-]+)*")
-"""Whatever may be an id in a path, a header or a body."""
-_TIMELINE = 50
-"""The last exchanges that a timeline goes into."""
+"""The labels of buttons for events. Other events are shown with their own names."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineStep:
-    """An exchange in the life of a document: the states that its answer told, and the links that it gave; `page` is
-    where the payment user decides, if the answer leads there.
-    """
-
-    exchange: Mapping[str, Any]
-    states: tuple[tuple[str, str], ...]
-    links: tuple[tuple[str, str], ...]
-    page: str | None
+_FILTERED = ("name", "id", "status", "references", "created", "details")
+"""The members of a row that the filter searches."""
 
 
 async def bank(visit: ConsoleVisit) -> Response:
-    """A form that creates something names it in `create`; any other resets the session."""
     problem, wrong = "", ""
-    if visit.is_sent and "create" not in visit.form:
+    if "reset" in visit.form:
         await visit.ask("POST", "reset")
         return visit.go("bank")
     state = await visit.ask("GET", "state")
@@ -86,7 +65,7 @@ async def bank(visit: ConsoleVisit) -> Response:
             problem = str(refused)
     searched = visit.query.get("filter", "").strip()
     collections = [
-        (title, name, [row for row in _rows(name, state[name]) if _fits(row, searched)])
+        (title, name, [one for one in _rows(name, state[name]) if _fits(one, searched)])
         for title, name in _COLLECTIONS
         if name in state
     ]
@@ -101,19 +80,17 @@ async def bank(visit: ConsoleVisit) -> Response:
         collections=[one for one in collections if one[2] or not searched],
         forms=show_forms(visit, state),
         most_entries=MOST_ENTRIES,
-        changes=[
-            (collection, _row(collection, id, one)) for collection in changes for id, one in changes[collection].items()
-        ],
+        changes=[row(collection, id, one) for collection in changes for id, one in changes[collection].items()],
     )
 
 
 def _rows(collection: str, documents: dict[str, Any]) -> Iterator[dict[str, str]]:
-    yield from (_row(collection, id, document) for id, document in reversed(documents.items()))
+    yield from (row(collection, id, document) for id, document in reversed(documents.items()))
 
 
 def _fits(row: Mapping[str, str], searched: str) -> bool:
-    """Tells if the name, id, state or details of a document have the text, in upper or lower case."""
-    return any(searched.casefold() in row[name].casefold() for name in ("name", "id", "status", "details"))
+    """Return whether the text is in one of the filtered columns of a document, ignoring case."""
+    return any(searched.casefold() in row[name].casefold() for name in _FILTERED)
 
 
 async def document(visit: ConsoleVisit) -> Response:
@@ -130,12 +107,10 @@ async def document(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     kept = await visit.ask("GET", f"state/{path}")
-    machine, status = _MACHINES.get(collection), _state(collection, kept)
-    naming = _things(visit)[machine.name if machine else ""]
-    word = visit.sandbox.banks.default.interface.states.word(naming.name, status)
     authorisations = await visit.ask("GET", "state/authorisations")
-    steps = await _timeline(visit, id)
-    pages = [step.page for step in steps if step.page]
+    steps = await timeline(visit, id)
+    life = make_life(visit, collection, kept, steps)
+    shown = row(collection, id, kept)
     return visit.page(
         "document.html",
         "Bank",
@@ -143,128 +118,38 @@ async def document(visit: ConsoleVisit) -> Response:
         problem=problem,
         collection=collection,
         id=id,
-        name=(name_of(collection, kept) if isinstance(kept, dict) else "") or id,
-        details=", ".join(describe(collection, kept)) if isinstance(kept, dict) else "",
+        name=shown["name"],
+        details=", ".join(filter(None, (shown["details"], shown["created"] and f"created {shown['created']}"))),
         document=kept,
-        machine=machine.name if machine else "",
-        states=_states(machine, status) if machine else (),
-        status=status,
-        past=_find_past(steps, machine, naming, visit) if machine else (),
-        events=_happenings(collection, machine, status) if machine else (),
-        user_page=pages[-1] if pages and machine and status not in machine.final else None,
+        life=life,
+        steps=steps,
+        events=_happenings(collection, life) if life else (),
+        resource=await _find_resource(visit, kept) if collection == "authorisations" else None,
+        user_page=await find_user_page(visit, collection, kept, steps) if life else None,
         authorisations=[
-            _row("authorisations", authorisation_id, document)
+            row("authorisations", authorisation_id, document)
             for authorisation_id, document in authorisations.items()
             if document.get("resource") == id
         ],
-        steps=steps,
-        has_moved_since=bool(steps) and machine is not None and not _tells(steps, naming, word),
     )
 
 
-async def documents_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the documents with a state whose ids an exchange mentions, as entries of a list."""
-    words = set(_WORD.findall(json.dumps(exchange, ensure_ascii=False)))
-    state = await visit.ask("GET", "state")
-    return [
-        {"collection": collection, **_row(collection, id, document)}
-        for collection in _MACHINES
-        for id, document in state.get(collection, {}).items()
-        if id in words
-    ]
+async def _find_resource(visit: ConsoleVisit, authorisation: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return what an authorisation is for, as an entry of a list, or None if it no longer exists."""
+    family, id = FAMILIES.get(authorisation.get("family", "")), str(authorisation.get("resource") or "")
+    if family is None or not id:
+        return None
+    try:
+        return row(family.collection, id, await visit.ask("GET", f"state/{family.collection}/{quote(id, safe='')}"))
+    except Refused:
+        return None
 
 
-async def _timeline(visit: ConsoleVisit, id: str) -> list[TimelineStep]:
-    """The exchanges that name a document, oldest first."""
-    things = _things(visit)
-    listed = await visit.ask("GET", f"journal?{urlencode({'text': id, 'limit': _TIMELINE})}")
-    steps = []
-    for entry in listed["exchanges"]:
-        try:
-            answer = (await visit.ask("GET", f"journal/{entry['number']}?plain=true"))["answer"]
-        except Refused:
-            continue  # it has gone meanwhile
-        body, pages = answer.get("body"), things.pages
-        links = tuple(_hrefs(body, pages))
-        page = next((href for name, href in links if name in pages and _PAGE.match(href)), None)
-        steps.append(TimelineStep(entry, tuple(_reported_states(body, things)), links, page))
-    return steps
-
-
-def _find_past(steps: list[TimelineStep], machine: Machine, naming: Naming, visit: ConsoleVisit) -> set[str]:
-    """Return the states that responses have told, in the words of the state machine."""
-    member, words = naming.state.name if naming.state else "", visit.sandbox.banks.default.interface.states
-    told = {state for step in steps for name, state in step.states if name == member}
-    return {state for state in machine.states if words.word(naming.name, state) in told}
-
-
-def _things(visit: ConsoleVisit) -> Things:
-    return visit.sandbox.banks.default.interface.things
-
-
-def _reported_states(body: Any, things: Things) -> Iterator[tuple[str, str]]:
-    """The states that an answer tells, each with the member that does."""
-    told = [(naming.state.name, naming.state_in(body)) for naming in things.with_states if naming.state]
-    yield from dict.fromkeys((name, state) for name, state in told if state)
-
-
-def _hrefs(body: Any, pages: Collection[str]) -> Iterator[tuple[str, str]]:
-    """The links of an answer, wherever outside of lists, and the addresses of `pages`."""
-    for name, value in body.items() if isinstance(body, dict) else ():
-        if isinstance(value, dict) and isinstance(href := value.get("href"), str):
-            yield name, href
-        elif name in pages and isinstance(value, str):
-            yield name, value
-        else:
-            yield from _hrefs(value, pages)
-
-
-def _tells(steps: list[TimelineStep], naming: Naming, status: str | None) -> bool:
-    """Tells if the last answer that told a state of this kind told this one."""
-    member = naming.state.name if naming.state else ""
-    states = [state for step in steps for name, state in step.states if name == member]
-    return not states or states[-1] == status
-
-
-def _state(collection: str, document: Any) -> str:
-    return state_of(collection, document) if isinstance(document, dict) else ""
-
-
-def _row(collection: str, id: str, document: Any) -> dict[str, str]:
-    """An entry of a list: what people know a document by."""
-    members = document if isinstance(document, dict) else {}
-    machine, status, title = _MACHINES.get(collection), state_of(collection, members), name_of(collection, members)
-    return {
-        "id": id,
-        "name": title or id,
-        "tone": _tone(machine, status) if machine else "",
-        "status": status,
-        "details": ", ".join(word for word in describe(collection, members) if word not in title.replace(",", "")),
-    }
-
-
-def _tone(machine: Machine, status: str) -> str:
-    """Say whether a state waits for somebody, has failed, or is good."""
-    if any(machine.after(status, event) for event in _DECIDING):
-        return "waiting"
-    failed = {transition.to for transition in machine.transitions if transition.event in _FAILING}
-    return "failed" if status in failed else "good"
-
-
-def _states(machine: Machine, status: str) -> list[tuple[str, bool, tuple[str, ...]]]:
-    """Each state, whether it can be reached at once, and those that it leads to."""
-    next_ones = {to for state, to in machine.arrows if state == status}
-    return [
-        (state, state in next_ones, tuple(to for to in machine.states if (state, to) in machine.arrows))
-        for state in machine.states
-    ]
-
-
-def _happenings(collection: str, machine: Machine, status: str) -> list[tuple[str, str, str]]:
-    """The events that can happen to a document from here on: each, in a word, and the state that it leads to."""
+def _happenings(collection: str, life: Life) -> list[tuple[str, str, str]]:
+    """Return the possible next events of a document, each with its label and the state that it leads to."""
     if collection == "authorisations":
         leads = {transition.event: transition.to for transition in SCA.transitions}
         led = [(decision, decision, leads[event]) for decision, event in _DECISIONS]
-        return [] if status in machine.final else led
-    events = [(t.event, VERBS.get(t.event, t.event), t.to) for t in machine.transitions if status in t.states]
+        return [] if life.is_final else led
+    events = [(t.event, VERBS.get(t.event, t.event), t.to) for t in life.machine.transitions if life.status in t.states]
     return sorted(events, key=lambda event: (event[1] != "approve", event[2] == REMOVED))

@@ -13,12 +13,12 @@ from xs2a_sandbox.http import Response
 
 _ABSENT = object()
 _LONG = 400
-"""Characters of a text that is shown at once."""
+"""The number of characters from which on a text is folded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as it is shown: `summary` stands for an object, a list or a long text until it is opened."""
+    """A value for display. If there is a `summary`, it is shown until the user opens the value."""
 
     text: str
     summary: str = ""
@@ -26,7 +26,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A place of two messages with the value of each; None where it is not there. They may differ in what is hidden."""
+    """A place in two messages, and the value in each, or None. `differs` also if only the redacted values differ."""
 
     place: str
     first: Value | None
@@ -60,9 +60,9 @@ async def _exchange(visit: ConsoleVisit, number: str, query: str) -> Any:
 
 
 def fields(views: Sequence[Mapping[str, Any]], plain: Sequence[Mapping[str, Any]]) -> list[Field]:
-    """The places of two messages, in their order; whether they differ is seen in what was sent.
+    """Return the places of two messages in their order. `plain` are the unredacted messages, which are compared.
 
-    What one of them lacks as a whole, such as a list, is one place and not as many as it has members.
+    An object or a list that one message lacks is a single place.
     """
     return [
         field
@@ -95,7 +95,7 @@ def _at(container: Any, step: str | int) -> Any:
 
 
 def _message(exchange: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The values of a message by place; its body is one of them."""
+    """Return the values of a message by place. The whole body is one of them."""
     return dict(_places(exchange, name))
 
 

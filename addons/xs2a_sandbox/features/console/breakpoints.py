@@ -1,4 +1,4 @@
-"""The breakpoints of a session, and what they hold: list, set and remove them; edit and release a held exchange."""
+"""The breakpoints of a session: list, set and remove them; edit and release held exchanges."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from xs2a_sandbox.control.breaks import TIMEOUT, is_editable
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.visit import ConsoleVisit, read_order, wrong_field
 from xs2a_sandbox.http import Response
+from xs2a_sandbox.wording import say_times
 
 _FIELDS = ("operation", "does", "method", "on", "next", "timeout")
 _EDITS = ("status", "headers", "body")
@@ -16,6 +17,7 @@ _GONE = "This exchange is no longer held: it was released, its timeout ended, or
 
 
 async def breakpoints(visit: ConsoleVisit) -> Response:
+    """Return the whole page, or with `part=true` only what changes by itself."""
     problem, sent = "", {name: visit.form.get(name, "").strip() for name in _FIELDS}
     if visit.is_sent:
         try:
@@ -31,6 +33,9 @@ async def breakpoints(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     listed = (await visit.ask("GET", "breaks"))["breaks"]
+    breaks = [{**one, "whom": _whom(one), "used": _use(one)} for one in listed]
+    if visit.query.get("part") == "true":
+        return visit.part("breakpoints_parts.html", is_part=True, breaks=breaks, held=visit.held)
     interfaces = [bank.interface for bank in visit.sandbox.banks.all]
     return visit.page(
         "breakpoints.html",
@@ -38,7 +43,8 @@ async def breakpoints(visit: ConsoleVisit) -> Response:
         400 if problem else 200,
         problem=problem,
         wrong=wrong_field(problem, _FIELDS, sent),
-        breaks=[{**one, "whom": _whom(one)} for one in listed],
+        is_part=False,
+        breaks=breaks,
         sent=sent,
         timeout=TIMEOUT,
         operations=sorted({id for interface in interfaces for id in interface.operations}),
@@ -46,7 +52,7 @@ async def breakpoints(visit: ConsoleVisit) -> Response:
 
 
 async def held(visit: ConsoleVisit) -> Response:
-    """One held exchange, with a form that edits the part that is held."""
+    """Show a held exchange, with a form to edit its held message."""
     one = next((one for one in visit.held if one["id"] == visit.names[1]), None)
     if one is None:
         return visit.page("held.html", "Breakpoints", 404, one=None, gone=_GONE)
@@ -98,7 +104,7 @@ def _release(do: str, shown: Mapping[str, str], sent: Mapping[str, str]) -> dict
 
 
 def _headers(text: str) -> dict[str, list[str]]:
-    """The values of each header, by its name as it is first written. Raises Refused for a line that is no header."""
+    """Return the values of each header, by its name as first written. Raises Refused if a line is not a header."""
     names: dict[str, str] = {}
     headers: dict[str, list[str]] = {}
     for line in filter(str.strip, text.split("\n")):
@@ -116,7 +122,13 @@ def _text(message: Mapping[str, Any]) -> str:
     return str(message.get("text", "")).replace("\r\n", "\n")
 
 
+def _use(one: Mapping[str, Any]) -> str:
+    """Describe how often the breakpoint has held an exchange."""
+    used = f"used {say_times(one['hits'])}" if one["hits"] else "not used yet"
+    return f"{used}, {one['next'] - one['hits']} left"
+
+
 def _whom(one: Mapping[str, Any]) -> str:
-    """Say in words which requests the breakpoint is for."""
+    """Describe which requests the breakpoint holds."""
     which: Sequence[str] = [one[name] for name in ("method", "operation", "does") if name in one]
     return " ".join(which) or "all requests"

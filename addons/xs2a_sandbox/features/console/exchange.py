@@ -1,32 +1,35 @@
-"""One exchange: why it was answered so, the same request elsewhere and again, and a case that is made of it."""
+"""The page of an exchange: explains the response, repeats or compares the request, and makes a case from it."""
 
 import asyncio
 import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from xs2a_sandbox.control import journal as journal_view
+from xs2a_sandbox.control.redacted_view import Redact, redact_like
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import Refused, UserMistake
-from xs2a_sandbox.features.console.bank import documents_in
+from xs2a_sandbox.features.console.broken import UNSENT, describe_fault
 from xs2a_sandbox.features.console.json_html import json_html
+from xs2a_sandbox.features.console.life import documents_in
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.header_fields import FRAMING
-from xs2a_sandbox.state.session import PREFIX
+from xs2a_sandbox.http.messages import SAFE_METHODS
+from xs2a_sandbox.http.target import split_target
 
 _NOT_TYPED = FRAMING | {"accept-encoding"}
 """Header fields that curl sends by itself."""
-_READS = ("GET", "HEAD", "OPTIONS")
 _ALIKE = 6
-"""Exchanges of the same kind that are offered to be laid beside."""
+"""The number of similar exchanges that are offered for comparison."""
 
 
 async def exchange(visit: ConsoleVisit) -> Response:
-    """A page of its own, or with `part=true` only its content, for the pane beside the list."""
+    """Return the whole page, or with `part=true` only its content, for the pane next to the list."""
     number = visit.names[1]
     more: dict[str, Any] = {}
     if visit.is_sent:
@@ -49,14 +52,17 @@ async def exchange(visit: ConsoleVisit) -> Response:
 
 
 async def _whole(visit: ConsoleVisit, number: str) -> Any:
-    """The exchange as it was sent. Raises Refused."""
+    """Return the exchange without redaction. Raises Refused."""
     return await visit.ask("GET", f"journal/{quote(number, safe='')}?plain=true")
 
 
 async def exchange_values(visit: ConsoleVisit, number: str) -> dict[str, Any]:
-    """All that is shown of an exchange. Raises Refused."""
+    """Return the values for the page of an exchange. Raises Refused."""
     plain = await _whole(visit, number)
     displayed = plain if visit.query.get("plain") == "true" else await visit.ask("GET", f"journal/{number}")
+    show: Redact = _as_it_is
+    if displayed is not plain:
+        show = redact_like(plain, displayed, lambda text: visit.sandbox.displayed_text(text, False))
     case, no_case = _case(visit, plain)
     of_its_session = replace(visit, session=displayed["session"])
     return {
@@ -66,14 +72,20 @@ async def exchange_values(visit: ConsoleVisit, number: str) -> dict[str, Any]:
         "one": displayed,
         "plain": displayed is plain,
         "text": body_text,
-        "body_html": lambda message: json_html(message["body"], visit.prefix) if "body" in message else None,
+        "body_html": lambda message: (
+            json_html(message["body"], visit.prefix, partial(_is_path, visit)) if "body" in message else None
+        ),
         "raw": _write_raw,
-        "why": await _why(visit, plain),
+        "broken": describe_fault(displayed),
+        "edited": any(", in the response: " in text for text in displayed["warnings"]),
+        "is_lost": displayed["fault"] in UNSENT,
+        "hides": displayed["request"] != plain["request"] or displayed["answer"] != plain["answer"],
+        "why": await _why(visit, number, is_plain=displayed is plain),
         "copies": {
             "curl": curl(displayed, visit.base_url),
             "Python": python(displayed, visit.base_url),
             "URL": visit.base_url + displayed["target"],
-            **({"YAML case": case} if case is not None else {}),
+            **({"YAML case": show(case)} if case is not None else {}),
         },
         "no_case": no_case,
         "has_case": case is not None,
@@ -81,54 +93,59 @@ async def exchange_values(visit: ConsoleVisit, number: str) -> dict[str, Any]:
         "documents": await documents_in(of_its_session, plain),
         "alike": await _find_alike(visit, displayed),
         "again": visit.query.get("again", ""),
-        "is_read": displayed["method"] in _READS,
+        "is_read": displayed["method"] in SAFE_METHODS,
         "asks_bank": any(bank.real.can_be_asked for bank in visit.sandbox.banks.all),
     }
 
 
+def _is_path(visit: ConsoleVisit, text: str) -> bool:
+    """Return whether a bank has this path with any method: a JSON Pointer looks like a path, too."""
+    segments = split_target(text).segments
+    return any(bank.glance("GET", segments).is_known for bank in visit.sandbox.banks.all)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def _case(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> tuple[str | None, str]:
-    """The case that is made of it, or why there can be none."""
-    # What writes cases is only loaded once somebody looks: `serve` starts without it.
+    """Return a cassette with a case made from the exchange, and the reason if none can be made."""
+    # Imported when needed, so that `serve` starts faster.
     from xs2a_sandbox.features.authoring.case_from_exchange import case_from
 
     try:
-        return yaml_text([case_from(journal_view.read(exchange), visit.sandbox.banks.default.interface)]), ""
+        rule = case_from(journal_view.read(exchange), visit.sandbox.banks.default.interface)
+        return yaml_text({"cassette": 1, "rules": [rule]}), ""
     except UserMistake as mistake:
         return None, str(mistake)
 
 
 async def _write(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> str:
-    """Writes the case among the user's cassettes. Raises UserMistake, OSError."""
+    """Write the case to the user's cassettes. Raises UserMistake, OSError."""
     from xs2a_sandbox.features.authoring import new_case
 
-    # It tries the examples of all cases: nobody else is to wait for that.
+    # In a thread, because trying the examples of all cases takes time.
     file = await asyncio.to_thread(new_case.write_exchange, visit.settings, journal_view.read(exchange))
-    return f"{file} is written and in use in a moment."
+    return f"Written to {file}. The sandbox will use it in a moment."
 
 
-async def _why(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> Any:
-    """The explanation of the request as things are now; a text where there is none."""
-    described: dict[str, Any] = {"method": exchange["method"], "url": exchange["origin"] + exchange["target"]}
-    described["headers"] = {name: value for name, value in exchange["request"]["headers"] if name.lower() != "host"}
-    if "body" in exchange["request"]:
-        described["body"] = exchange["request"]["body"]
-    if not exchange["target"].startswith(f"/{PREFIX}/"):
-        described["session"] = exchange["session"]
+async def _why(visit: ConsoleVisit, number: str, *, is_plain: bool) -> Any:
+    """Return the explanation of the request in the current state, or a text with the reason why there is none."""
     try:
-        return await visit.ask("POST", "explain", described)
+        return await visit.ask("GET", f"journal/{number}/explain{'?plain=true' if is_plain else ''}")
     except Refused as refused:
         return str(refused)
 
 
 async def _find_alike(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The last others that the same rule or operation has answered, else those with the same method; newest first."""
+    """Return the last exchanges with the same rule or operation, otherwise with the same method, newest first."""
     same = {"rule": exchange["rule"]} if exchange["rule"] else {"method": exchange["method"]}
     listed = await visit.ask("GET", f"journal?{urlencode({**same, 'limit': _ALIKE})}")
     return [other for other in reversed(listed["exchanges"]) if other["number"] != exchange["number"]]
 
 
 def curl(exchange: Mapping[str, Any], base_url: str) -> str:
-    """The request as a command for the base URL."""
+    """Return a curl command that sends the request to the base URL."""
     words = ["curl", "-i", "-X", exchange["method"]]
     for name, value in exchange["request"]["headers"]:
         if name.lower() not in _NOT_TYPED:
@@ -139,7 +156,7 @@ def curl(exchange: Mapping[str, Any], base_url: str) -> str:
 
 
 def python(exchange: Mapping[str, Any], base_url: str) -> str:
-    """The request as Python with the package requests."""
+    """Return Python code that sends the request with the package requests."""
     headers = {
         name: value for name, value in exchange["request"]["headers"] if name.lower() not in {*_NOT_TYPED, "host"}
     }
@@ -151,13 +168,13 @@ def python(exchange: Mapping[str, Any], base_url: str) -> str:
 
 
 def body_text(message: Mapping[str, Any], indent: int | None = 2) -> str:
-    """A body of the journal as text, JSON with lines; nothing where there is none."""
+    """Return the body of a message as text, with indented JSON; empty without a body."""
     if "body" in message:
         return json.dumps(message["body"], ensure_ascii=False, indent=indent)
     return str(message.get("text", message.get("base64", "")))
 
 
 def _write_raw(message: Mapping[str, Any], first: object) -> str:
-    """A message in one text."""
+    """Return a message as one text: its first line, headers and body."""
     lines = [str(first), *(f"{name}: {value}" for name, value in message["headers"])]
     return "\n".join([*lines, "", body_text(message, indent=None)])

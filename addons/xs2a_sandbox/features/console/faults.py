@@ -1,19 +1,33 @@
-"""The faults of a session: list, add and remove them."""
+"""The faults of a session and of all sessions: list, add and remove them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 from urllib.parse import quote
 
-from xs2a_sandbox.cassette.fault import PREFER, FaultWish
+from xs2a_sandbox.cassette.fault import FAULT_TEXTS, PREFER, FaultWish
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.visit import ConsoleVisit, read_order, wrong_field
 from xs2a_sandbox.http import Response
+from xs2a_sandbox.wording import say_times
 
 FAULTS: tuple[str, ...] = get_args(get_type_hints(FaultWish)["fault"])
 _FIELDS = (
-    *("operation", "does", "method", "status", "error", "retry_after", "rule", "delay", "fault", "expires", "sca"),
-    *("skip", "next", "every"),
+    *(
+        "operation",
+        "does",
+        "method",
+        "status",
+        "error",
+        "retry_after",
+        "rule",
+        "delay",
+        "fault",
+        "expires",
+        "sca",
+        "payee",
+    ),
+    *("skip", "next", "every", "sessions"),
 )
 _NUMBERS = ("status", "retry_after", "skip", "next", "every")
 
@@ -45,23 +59,9 @@ PRESETS: Mapping[str, Preset] = {
         "Consent expires", "Before the next read of entries", {"does": "list entry", "expires": "consent", "next": 1}
     ),
     "declined": Preset("Customer declines", "The next authorisation", {"sca": "decline", "next": 1}),
+    "payee": Preset("Payee does not match", "The next name that is verified", {"payee": "no-match", "next": 1}),
     "html": Preset("HTML instead of JSON", "The next response is a page", {"fault": "html", "next": 1}),
 }
-
-
-_KINDS = {
-    "reset": "the connection is reset",
-    "drop": "the connection is closed without an answer",
-    "truncate": "the answer is cut short",
-    "malformed": "the answer is not HTTP",
-    "extra-members": "objects have unknown members",
-    "empty-lists": "lists are empty",
-    "no-next-page": "the next page is missing",
-    "half-json": "the JSON ends in the middle",
-    "wrong-shape": "the JSON has a different structure",
-    "html": "the answer is a page of HTML",
-}
-"""The faults of connections and contents in words. A fault without words here is shown by its name."""
 
 
 async def faults(visit: ConsoleVisit) -> Response:
@@ -71,9 +71,10 @@ async def faults(visit: ConsoleVisit) -> Response:
             if id := visit.form.get("remove"):
                 await visit.ask("DELETE", f"faults/{quote(id, safe='')}")
             elif "clear" in visit.form:
-                await visit.ask("DELETE", "faults")
+                await visit.ask("DELETE", "faults?sessions=all" if visit.form["clear"] == "all" else "faults")
             elif preset := PRESETS.get(visit.form.get("preset", "")):
-                await visit.ask("POST", "faults", dict(preset.order))
+                whose = {"sessions": sent["sessions"]} if sent["sessions"] else {}
+                await visit.ask("POST", "faults", {**preset.order, **whose})
             else:
                 after = {"after": True} if "after" in visit.form else {}
                 await visit.ask("POST", "faults", read_order(sent, _NUMBERS) | after)
@@ -88,20 +89,29 @@ async def faults(visit: ConsoleVisit) -> Response:
         400 if problem else 200,
         problem=problem,
         wrong=wrong_field(problem, _FIELDS, sent),
-        faults=[{**fault, "what": ", ".join(_words(fault)), "whom": _whom(fault)} for fault in listed],
+        faults=[
+            {
+                **fault,
+                "what": ", ".join(_words(fault)),
+                "whom": _whom(fault),
+                "is_shared": "sessions" in fault,
+                "used": f"used {say_times(fault['hits'])}" if fault["hits"] else "not used yet",
+            }
+            for fault in listed
+        ],
         sent=sent,
         after="after" in visit.form,
         operations=sorted({id for interface in interfaces for id in interface.operations}),
         errors=sorted({name for interface in interfaces for name in interface.errors}),
         rules=sorted({rule.id for interface in interfaces for rule in interface.rules}),
-        kinds=[(kind, _KINDS.get(kind, kind)) for kind in FAULTS],
+        kinds=[(kind, FAULT_TEXTS.get(kind, kind)) for kind in FAULTS],
         presets=PRESETS,
         prefer=PREFER if visit.settings.prefer else "",
     )
 
 
 def _words(fault: Mapping[str, Any]) -> Iterator[str]:
-    """Say in words what goes wrong."""
+    """Yield the effects of a fault in words."""
     if "status" in fault:
         yield f"answered {fault['status']}"
     if "error" in fault:
@@ -113,21 +123,23 @@ def _words(fault: Mapping[str, Any]) -> Iterator[str]:
     if "retry_after" in fault:
         yield f"Retry-After {fault['retry_after']}"
     if "fault" in fault:
-        yield _KINDS.get(fault["fault"], fault["fault"])
+        yield FAULT_TEXTS.get(fault["fault"], fault["fault"])
     if "expires" in fault:
         yield f"the {fault['expires']} expires"
     if "sca" in fault:
         yield f"an approval ends by {fault['sca']}"
+    if "payee" in fault:
+        yield f"a payee is verified as {fault['payee']}"
     if fault.get("after"):
         yield "only after the bank has done it"
 
 
 def _whom(fault: Mapping[str, Any]) -> str:
-    """Say in words which requests the fault is for."""
+    """Describe which requests the fault applies to."""
     which = " ".join(filter(None, (fault.get("method"), fault.get("operation"), fault.get("does")))) or (
-        "authorisations" if "sca" in fault else "all requests"
+        "authorisations" if "sca" in fault else "verifications of payees" if "payee" in fault else "all requests"
     )
     often = [f"not the first {fault['skip']}"] if "skip" in fault else []
     often += [f"one in {fault['every']}"] if "every" in fault else []
-    often += [f"{fault['next']} times"] if "next" in fault else []
+    often += [say_times(fault["next"])] if "next" in fault else []
     return ", ".join([which, *often])

@@ -1,4 +1,4 @@
-"""What the feature adds: the console of a run of `serve`, and the command that prints a link to it."""
+"""Adds the console to a run of `serve`, and the command that prints a link to it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.cli.serve.run_part import RunPart
     from xs2a_sandbox.config import Settings
 
-USES = ("authoring", "compare")
+USES = ("authoring", "campaign", "compare")
 
 
 @hookimpl

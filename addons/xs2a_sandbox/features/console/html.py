@@ -1,4 +1,4 @@
-"""The console's pages as HTML: one style, one script, both named by their hashes; nothing of another host is loaded."""
+"""Renders the console's pages, with one style sheet and one script. Nothing is loaded from another host."""
 
 import base64
 import hashlib
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.documents.html_templates import environment
+from xs2a_sandbox.features.console.broken import is_unsent
+from xs2a_sandbox.features.console.repeats import count_repeats
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import NOT_KEPT, html
 
@@ -16,7 +18,7 @@ _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 _HEADERS = (
     *NOT_KEPT,
-    # Forms say where they come from, other sites are told nothing.
+    # Forms need their origin; other sites must not get the address of a page.
     ("Referrer-Policy", "same-origin"),
 )
 
@@ -26,7 +28,13 @@ def show(template: str, values: Mapping[str, Any], status: int = 200) -> Respons
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    shared: dict[str, Any] = {"style": _file("console.css"), "script": _file("console.js"), "pretty": _format_pretty}
+    shared: dict[str, Any] = {
+        "style": _file("console.css"),
+        "script": _file("console.js"),
+        "pretty": _format_pretty,
+        "is_unsent": is_unsent,
+        "count_repeats": count_repeats,
+    }
     return environment(_TEMPLATES).get_template(template).render({**shared, **values})
 
 

@@ -1,19 +1,22 @@
-"""The session's time, and the sessions that there are."""
+"""The session's time, and the list of sessions."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from xs2a_sandbox.bank.domain.documents import name_of
 from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.features.console.clock_words import say_clock
 from xs2a_sandbox.features.console.visit import ConsoleVisit, prefix_of
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import redirect
-from xs2a_sandbox.state.session import is_session_name
+from xs2a_sandbox.state.session import DEFAULT, HEADER, PREFIX, is_session_name
 
-_VERBS = {"payments": "executes", "consents": "expires", "mandates": "expires", "authorisations": "expires"}
-"""What happens to a document that falls due."""
+_VERBS = {"payments": "is executed", "consents": "expires", "mandates": "expires", "authorisations": "expires"}
+"""The event of a document that falls due, by collection."""
 
 
 async def time(visit: ConsoleVisit) -> Response:
@@ -46,24 +49,20 @@ async def time(visit: ConsoleVisit) -> Response:
         wrong=wrong if problem else "",
         sent=visit.form,
         clock=clock,
-        shift=_say_span(int(clock.get("shift") or 0)),
-        due=events,
+        moved=say_clock(clock),
+        due=_tell_apart(events),
     )
 
 
-def _say_span(seconds: int) -> str:
-    """Say how far the clock is from the real time, such as `23 h 55 min ahead of`."""
-    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-    left, words = abs(seconds), []
-    for size, unit in units:
-        if left >= size:
-            words.append(f"{left // size} {unit}")
-            left %= size
-    return f"{' '.join(words[:2])} {'ahead of' if seconds > 0 else 'behind'}"
+def _tell_apart(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the events, with the ids of documents added to names that several of them have."""
+    documents = {(one["name"], one["id"]) for one in events}
+    counts = Counter(name for name, _ in documents)
+    return [{**one, "name": f"{one['name']} ({one['id']})"} if counts[one["name"]] > 1 else one for one in events]
 
 
 async def _seconds_until(visit: ConsoleVisit, moment: str) -> str:
-    """Return how far to move the clock to the second after a moment. Raises Refused."""
+    """Return the duration from now to the second after a moment. Raises Refused."""
     now = datetime.fromisoformat((await visit.ask("GET", "clock"))["now"])
     try:
         left = (datetime.fromisoformat(moment) - now).total_seconds()
@@ -73,12 +72,16 @@ async def _seconds_until(visit: ConsoleVisit, moment: str) -> str:
 
 
 async def _name(visit: ConsoleVisit, due: Mapping[str, Any]) -> str:
-    """Return what people call the document that is due, or its id."""
+    """Return the name of the document that is due, or its id."""
     try:
         document = await visit.ask("GET", f"state/{quote(due['collection'], safe='')}/{quote(due['id'], safe='')}")
     except Refused:
         return str(due["id"])
     return name_of(due["collection"], document) or str(due["id"])
+
+
+_ALL = 100_000
+"""More exchanges than any journal keeps."""
 
 
 async def sessions(visit: ConsoleVisit) -> Response:
@@ -93,7 +96,23 @@ async def sessions(visit: ConsoleVisit) -> Response:
         if is_session_name(opened):
             return redirect(f"{prefix_of(opened)}/console/bank")
         problem, wrong = "Session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -", "open"
-    listed = await visit.ask("GET", "sessions")
+    kept = {one["id"]: one["documents"] for one in (await visit.ask("GET", "sessions"))["sessions"]}
+    exchanges: dict[str, list[dict[str, Any]]] = {}
+    # Only the session `default` sees the traffic of all sessions.
+    for one in (await replace(visit, session=DEFAULT).ask("GET", f"journal?limit={_ALL}"))["exchanges"]:
+        exchanges.setdefault(one["session"], []).append(one)
+    rows = [
+        {
+            "id": id,
+            "prefix": prefix_of(id),
+            "documents": kept.get(id, {}),
+            "is_kept": id in kept,
+            "exchanges": len(exchanges.get(id, ())),
+            "last": exchanges[id][-1] if id in exchanges else None,
+            "ways": _ways(visit.base_url, id),
+        }
+        for id in {*kept, *exchanges}
+    ]
     return visit.page(
         "sessions.html",
         "Sessions",
@@ -101,5 +120,14 @@ async def sessions(visit: ConsoleVisit) -> Response:
         problem=problem,
         wrong=wrong,
         name=opened,
-        sessions=[{**one, "prefix": prefix_of(one["id"])} for one in listed["sessions"]],
+        sessions=sorted(rows, key=lambda row: (-row["last"]["number"] if row["last"] else 0, row["id"])),
     )
+
+
+def _ways(base_url: str, session: str) -> dict[str, str]:
+    """Return the ways in which an app names the session, as texts to copy."""
+    return {
+        "Base URL": base_url if session == DEFAULT else f"{base_url}/{PREFIX}/{session}",
+        "Header": f"{HEADER}: {session}",
+        "User of the proxy": session,
+    }

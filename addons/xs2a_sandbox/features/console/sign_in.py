@@ -1,8 +1,8 @@
-"""Who may see the console: a link that is used up once, and the cookie that it is exchanged for.
+"""Signs users in to the console: a link that works once is exchanged for a cookie.
 
-The link is signed with the admin token, so that the commands can make one. The state keeps which links were used, for
-all processes and machines that share it. The cookie is signed with a secret of the running sandbox, too, and ends with
-it.
+The link is signed with the admin token, so that commands can create it. Used links are stored in the state, so that no
+other process or machine accepts them. The cookie is also signed with a secret of the running sandbox, and is invalid
+after a restart.
 """
 
 import hashlib
@@ -21,25 +21,26 @@ LINK = "link"
 _LINK_SECONDS = 600
 _COOKIE_SECONDS = 12 * 3600
 _SESSION = "console links"
-"""Where used links are kept: no session of a user can have this name."""
+"""The session that contains used links. No session of a user can have this name."""
 
 
 def link(base_url: str, token: str) -> str:
-    """A URL that signs in once, within ten minutes."""
+    """Return a URL that signs in once, within ten minutes."""
     return f"{base_url}/_sandbox/?{LINK}={_sign('link', token, _LINK_SECONDS)}"
 
 
 class SignIn:
-    """Takes links and knows cookies."""
+    """Exchanges links for cookies, and checks cookies."""
 
     def __init__(self, store: Store | RemoteStore, run: str) -> None:
         self._store = store
         self._run = run
-        # Of the links that were used before, memory knows nothing.
+        self.cookie = f"{COOKIE}-{hashlib.sha256(run.encode()).hexdigest()[:8]}"
+        # A state in memory does not contain the links that were used before the start.
         self._since = int(time()) if isinstance(store, MemoryStore) else 0
 
     async def redeem(self, code: str, token: str) -> str | None:
-        """The cookie that a link is exchanged for, as a header's value; None where it is wrong, over or used up.
+        """Return the header value that sets the cookie, or None if the link is wrong, expired or used.
 
         Raises StoreUnavailable.
         """
@@ -49,17 +50,17 @@ class SignIn:
         if not await run_transaction(self._store, lambda documents: _use_up(documents, code, until)):
             return None
         value = _sign("cookie", token + self._run, _COOKIE_SECONDS)
-        return f"{COOKIE}={value}; Path=/{ROOT}/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
+        return f"{self.cookie}={value}; Path=/{ROOT}/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
 
     def is_signed_in(self, request: Request, token: str | None) -> bool:
-        """Whether one of the request's cookies is one of ours that has not ended."""
+        """Return whether the request has a valid cookie that has not expired."""
         return token is not None and any(
-            _read_end("cookie", value, token + self._run) for value in console_cookies(request.headers)
+            _read_end("cookie", value, token + self._run) for value in console_cookies(request.headers, self.cookie)
         )
 
 
 def _use_up(documents: Documents, code: str, until: int) -> bool:
-    """False if the link was used before."""
+    """Mark the link as used. Return False if it was used before."""
     state, id = Transaction(documents, _SESSION, lambda _: {}), hashlib.sha256(code.encode()).hexdigest()
     used = state.own("used")
     if id in used:
@@ -78,7 +79,7 @@ def _sign(kind: str, token: str, seconds: int) -> str:
 
 
 def _read_end(kind: str, code: str, token: str) -> int | None:
-    """The time at which it ends; None where it has, or where nobody has signed it."""
+    """Return the end of a link or cookie, or None if it has expired or its signature is wrong."""
     text, _, signature = code.rpartition(".")
     if not hmac.compare_digest(signature.encode(), _signature(kind, text, token).encode()):
         return None

@@ -1,4 +1,4 @@
-"""One visit to a page: what was asked for, and what it may ask of the sandbox in turn."""
+"""A visit to a page: the request, and the access to the sandbox that pages have."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,7 +9,9 @@ from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.features.console.clock_words import say_clock
 from xs2a_sandbox.features.console.html import show
+from xs2a_sandbox.features.console.runs.background import BackgroundCommands
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.messages import redirect
 from xs2a_sandbox.http.own_path import ROOT
@@ -18,7 +20,7 @@ from xs2a_sandbox.state.session import DEFAULT, PREFIX
 
 
 class ShownSandbox(Protocol):
-    """A sandbox that can be looked at. `control` is its control interface, past the log."""
+    """The sandbox as pages see it. `control` is its control interface, without log entries."""
 
     @property
     def banks(self) -> Banks: ...
@@ -29,12 +31,23 @@ class ShownSandbox(Protocol):
     @property
     def guard(self) -> Guard: ...
 
+    def displayed_text(self, text: str, personal: bool | None = None) -> str: ...
+
     async def control(self, request: Request) -> Response: ...
 
 
 @dataclass(frozen=True, slots=True)
+class RunningCommands:
+    """The commands that the console has started. `address` is the address of this sandbox for them."""
+
+    campaigns: BackgroundCommands
+    comparisons: BackgroundCommands
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConsoleVisit:
-    """`names` are the segments below `/_sandbox/console`, none for the first page; `base_url` is where the app asks."""
+    """`names` are the segments below `/_sandbox/console`; `base_url` is the app's address of the sandbox."""
 
     request: Request
     session: str
@@ -44,27 +57,30 @@ class ConsoleVisit:
     sandbox: ShownSandbox
     settings: Settings
     base_url: str
+    commands: RunningCommands
     held: Sequence[Mapping[str, Any]] = ()
-    """What breakpoints hold now."""
+    """The exchanges that breakpoints hold now."""
+    clock: str = ""
+    """How the session's clock differs from real time, or an empty text."""
 
     @property
     def prefix(self) -> str:
-        """The beginning of the addresses of the console's pages in this session."""
+        """The beginning of the console's addresses in this session."""
         return prefix_of(self.session)
 
     @property
     def is_sent(self) -> bool:
-        """True for a form that was sent."""
+        """Whether this is a sent form."""
         return self.request.method == "POST"
 
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """The answer of the control interface to who holds the token, in this session. Raises Refused."""
+        """Return the answer of the control interface in this session, with the admin token. Raises Refused."""
         token = self.sandbox.guard.token
         headers = [("Authorization", f"Bearer {token}"), ("X-Sandbox-Session", self.session)]
         sent = b"" if body is None else json.dumps(body).encode()
         response = await self.sandbox.control(Request(method, f"/_sandbox/{path}", Headers(headers), sent))
         if response.status == 413:
-            # This error has the words of the bank's dialect.
+            # This error has the form of the bank's errors.
             raise Refused(413, "body-too-large", "That is larger than the sandbox accepts.")
         value = json.loads(response.body or b"null")
         if response.status >= 400:
@@ -72,16 +88,22 @@ class ConsoleVisit:
         return value
 
     async def list_held(self) -> list[dict[str, Any]]:
-        """What breakpoints hold now: of the session, or of all where none is named; nothing where nobody can tell."""
+        """Return the exchanges that breakpoints hold, or an empty list if they are unknown."""
         try:
             listed: list[dict[str, Any]] = (await self.ask("GET", "held"))["held"]
         except Refused:
             return []
         return listed
 
+    async def read_clock(self) -> str:
+        """Return how the session's clock differs from real time, or an empty text if that is unknown."""
+        try:
+            return say_clock(await self.ask("GET", "clock"))
+        except Refused:
+            return ""
+
     def page(self, template: str, nav: str, code: int = 200, /, **values: Any) -> Response:
-        """`nav` is the entry of the menu that the page belongs to; `problem` is said beside the field that is `wrong`,
-        else above all."""
+        """`nav` is the page's entry in the menu; `problem` is shown next to the field `wrong`, or above the page."""
         shared: dict[str, Any] = {
             "nav": nav,
             "prefix": self.prefix,
@@ -89,15 +111,15 @@ class ConsoleVisit:
             "problem": "",
             "wrong": "",
         }
-        shared |= {"held": self.held}
+        shared |= {"held": self.held, "moved_clock": self.clock}
         return show(template, {**shared, **values}, code)
 
     def part(self, template: str, /, **values: Any) -> Response:
-        """A part of a page, which the script puts into it."""
+        """Return a part of a page, which the script inserts."""
         return show(template, {"prefix": self.prefix, "session": self.session, **values})
 
     def go(self, page: str) -> Response:
-        """Leads to another page of the console."""
+        """Redirect to another page of the console."""
         return redirect(f"{self.prefix}/console/{page}")
 
 
@@ -106,7 +128,7 @@ def prefix_of(session: str) -> str:
 
 
 def read_order(sent: Mapping[str, str], numbers: Collection[str]) -> dict[str, Any]:
-    """Return what a form orders, without empty fields. The control interface refuses a number that is none."""
+    """Return the values of a form without empty fields. Invalid numbers stay texts, which are refused later."""
     return {
         name: int(text) if name in numbers and text.isascii() and text.isdigit() and len(text) < 12 else text
         for name, text in sent.items()
@@ -115,7 +137,7 @@ def read_order(sent: Mapping[str, str], numbers: Collection[str]) -> dict[str, A
 
 
 def wrong_field(problem: str, names: Iterable[str], sent: Mapping[str, str]) -> str:
-    """The field of a form that a refusal is about: the one that it names, or whose value it quotes; else none."""
+    """Return the field that a problem names, or whose value it quotes, or an empty text."""
     words = problem.replace("'", " ").replace(":", " ").replace(",", " ").split()
     field = next((name for name in names if name in words), None)
     return field or next((name for name in names if sent.get(name) and sent[name] in problem), "")

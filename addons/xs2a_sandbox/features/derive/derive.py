@@ -37,7 +37,7 @@ from xs2a_sandbox.redaction.body import note_of
 from xs2a_sandbox.wording import say_count
 
 CASSETTES = "cassettes"
-"""The folder of the rules, in that of the recording."""
+"""The folder of the rules, in the folder of the recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,20 @@ def report_lines(derived: Derived, directory: Path) -> Iterator[str]:
     """Yield the result as lines for a terminal."""
     yield from (f"left out: {reason}" for reason in derived.left_out)
     yield from (f"replaced: {answers}" for answers in derived.replaced)
-    yield from (f"as the bytes that came: {reason}" for reason in derived.only_bytes)
+    yield from (f"as raw bytes: {reason}" for reason in derived.only_bytes)
     yield from _table(derived.operations)
     kept = f", {say_count(derived.kept, 'rule')} of yours kept" if derived.kept else ""
     yield f"{say_count(derived.rules, 'rule')} in {say_count(len(derived.files), 'file')}{kept}:"
     yield from (f"  {file}" for file in derived.files)
     if spoken := derived.dialect:
         answer = "with 404" if spoken.name == dialect.NONE else f"by the dialect {spoken.name}"
-        yield f"What was not recorded is answered {answer}: {spoken.because} ({directory / CASSETTES / dialect.FILE})"
+        yield (
+            f"Requests that were not recorded are answered {answer}: {spoken.because} "
+            f"({directory / CASSETTES / dialect.FILE})"
+        )
     spoken_name = spoken.name if spoken else dialect.NONE
     flag = "" if spoken_name in (dialect.NONE, Settings().dialect) else f" --dialect {spoken_name}"
-    yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}{flag}"
+    yield f"Use them with: xs2a-sandbox serve --cassettes {directory / CASSETTES}{flag}"
 
 
 def _table(operations: Sequence[RecordedOperation]) -> Iterator[str]:
@@ -145,7 +148,7 @@ def derive(
     """
     raw = raw_files(directory)
     if not raw:
-        raise ConfigError(f"there is no recording in {directory}: name a folder that has {RAW}/*.har.jsonl")
+        raise ConfigError(f"there is no recording in {directory}: choose a folder that contains {RAW}/*.har.jsonl")
     cassettes = directory / CASSETTES
     left_out: list[LeftOut] = []
     exchanges, tokens = read(directory, Routes(interface), left_out)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,6 @@ from textwrap import indent, wrap
 from typing import Any
 
 from xs2a_sandbox.bank import TestData, testdata
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
 from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
@@ -23,7 +22,6 @@ from xs2a_sandbox.cassette.dialect import layers, shapes
 from xs2a_sandbox.cassette.dialect.authorisation import SECTION
 from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
 from xs2a_sandbox.cassette.schema_names import answer_schemas
-from xs2a_sandbox.compare.states import Thing
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.json_schema import bundled_schema
@@ -34,22 +32,27 @@ from xs2a_sandbox.features.derive.learned_options import learn_options
 from xs2a_sandbox.features.derive.learning.as_recorded import RecordedRule, as_recorded
 from xs2a_sandbox.features.derive.learning.by_effects import MAKES, by_effects
 from xs2a_sandbox.features.derive.learning.changes import OperationChange, change
-from xs2a_sandbox.features.derive.learning.courses import Arrows, StateSequences, courses
+from xs2a_sandbox.features.derive.learning.courses import StateSequences, courses
+from xs2a_sandbox.features.derive.learning.documented_states import documented_states
 from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, learn_errors
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.features.derive.null_members import null_members
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
+from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect, leave_out
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape
+from xs2a_sandbox.wording import say_count
 
 DIALECT = "dialect.yaml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_MACHINES: Mapping[Thing, Any] = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
-_BEGINNINGS: Mapping[Thing, str] = {"consent": "awaiting", "payment": "RCVD", "basket": "RCVD"}
 _WIDTH = 116
 _MOST_PLACES = 8
 _SAID = ("respond", "answers")
 """The keys of an operation that define its answers."""
+_ENOUGH = 0.9
+"""A dialect derived from a documented one is kept if it answers this share of the recorded requests like the bank."""
+_LEAST_OPERATIONS = 0.3
+"""The share of requests that a documented dialect must have operations for. Otherwise it only repeats answers."""
 _MISSING = re.compile(r"the key (\S+) is missing")
 
 
@@ -83,6 +86,8 @@ class DerivedDialect:
     nearness: tuple[Nearness, ...]
     unknown: tuple[str, ...]
     rehearsed: tuple[Rehearsed, ...]
+    right: int = 0
+    held_out: int = 0
 
     @property
     def alike(self) -> int:
@@ -119,15 +124,18 @@ class _Draft:
 def derive_dialect(
     name: str, tape: Tape, schemas: Schemas, progress: Callable[[int, int], None] = lambda done, count: None
 ) -> DerivedDialect:
-    """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
+    """Derive the dialect from the most similar documented one, or learn it from the recording alone if that is better.
+
+    Raises ConfigError if nothing can be learned from the recording.
+    """
     if not tape.entries:
         raise ConfigError(f"the recording {tape.path} is empty")
     interfaces = {
         base: layers.read([[bundled("cassettes") / base]], schemas, collect_handlers()) for base in dialects()
     }
     near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
-    if not any(nearness.operations for nearness in near):
-        raise ConfigError(f"the recording {tape.path} has no request of a documented dialect ({', '.join(interfaces)})")
+    if max(nearness.operations for nearness in near) < _LEAST_OPERATIONS * len(tape.entries):
+        return _learn_unknown(name, tape, schemas, progress)
     drafts, unread = [], []
     for number, nearness in enumerate(near, 1):
         try:
@@ -136,15 +144,69 @@ def derive_dialect(
             unread.append(error.problems[0])
         progress(number, len(near))
     if not drafts:
-        raise ConfigError(f"{tape.path}: what was learned makes no dialect: {unread[0].text}; please report this")
+        raise ConfigError(f"{tape.path}: the derived dialect is invalid: {unread[0].text}; please report this as a bug")
     drafts.sort(
         key=lambda draft: (draft.alike, -len(draft.unknown), -draft.changed, draft.nearness.score), reverse=True
     )
     best = drafts[0]
+    right, held_out = _hold_out(best, interfaces[best.base], tape, schemas)
+    if best.alike < _ENOUGH * len(tape.entries):
+        with suppress(ConfigError):
+            learned = _learn_unknown(name, tape, schemas, progress)
+            if learned.right > right:
+                return learned
     files = _files(name, best, interfaces[best.base], tape)
     unknown = tuple(dict.fromkeys(best.unknown))
     return DerivedDialect(
-        name, files, best.base, tuple(draft.nearness for draft in drafts), unknown, tuple(best.rehearsed)
+        name,
+        files,
+        best.base,
+        tuple(draft.nearness for draft in drafts),
+        unknown,
+        tuple(best.rehearsed),
+        right,
+        held_out,
+    )
+
+
+def _hold_out(best: _Draft, interface: Interface, tape: Tape, schemas: Schemas) -> tuple[int, int]:
+    """Learn again without some of the exchanges, and count those of them that are answered like the bank."""
+    right = held_out = 0
+    for without in leave_out(tape):
+        kept = [number for number in range(len(tape.entries)) if number + 1 not in without]
+        part = replace(
+            tape,
+            entries=tuple(tape.entries[number] for number in kept),
+            keys=tuple(tape.keys[number] for number in kept),
+            places=tuple(tape.places[number] for number in kept),
+        )
+        try:
+            draft = _draft(interface, best.nearness, part, schemas)
+            exchanges = recognise_exchanges(tape.places, tape.entries, interface)
+            rehearsed = _rehearse(draft, tape, schemas, courses(exchanges, *documented_states(interface)))
+        except Unreadable:
+            rehearsed = []
+        held_out += len(without)
+        right += sum(not one.unlike for number, one in enumerate(rehearsed, 1) if number in without)
+    return right, held_out
+
+
+def _learn_unknown(name: str, tape: Tape, schemas: Schemas, progress: Callable[[int, int], None]) -> DerivedDialect:
+    _check_one_bank_url(tape)
+    try:
+        learned = learn_dialect(name, tape, schemas, progress)
+    except Unreadable as error:
+        text = error.problems[0].text
+        raise ConfigError(f"{tape.path}: the learned dialect is invalid: {text}; please report this as a bug") from None
+    return DerivedDialect(
+        name,
+        {DIALECT: learned.text},
+        "",
+        (),
+        tuple(learned.unknown),
+        tuple(learned.rehearsed),
+        learned.right,
+        learned.held_out,
     )
 
 
@@ -152,7 +214,7 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
     exchanges = recognise_exchanges(tape.places, tape.entries, interface)
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
-    learned_courses = courses(exchanges, *_documented_states(interface))
+    learned_courses = courses(exchanges, *documented_states(interface))
     learned = learn_options(exchanges, interface, learned_courses)
     draft.options, draft.authorisation = learned.options, learned.authorisation
     draft.unknown = list(learned.unknown)
@@ -175,19 +237,6 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
     return draft
 
 
-def _documented_states(interface: Interface) -> tuple[Mapping[Thing, Arrows], Mapping[Thing, str]]:
-    """Return the transitions of the state machines, and the initial states, in the words of the dialect."""
-
-    def word(thing: Thing, state: str) -> str:
-        return str(interface.states.word(thing, state))
-
-    arrows = {
-        thing: {(word(thing, before), word(thing, after)) for before, after in machine.arrows}
-        for thing, machine in _MACHINES.items()
-    }
-    return arrows, {thing: word(thing, state) for thing, state in _BEGINNINGS.items()}
-
-
 def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
     """Check that the name is valid for a folder, and not used in these places. Raises ConfigError."""
     if not _NAME.fullmatch(name) or name in NO_DIALECTS:
@@ -205,10 +254,17 @@ def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
     yield from (f"not learned: {line}" for line in dict.fromkeys(derived.unknown))
     yield from (f"  {folder / name}" for name in derived.files)
     number = len(derived.rehearsed)
-    yield f"{derived.alike} of the recording's {number} requests are answered alike by the dialect {derived.name}"
+    if not derived.base:
+        yield "no documented dialect answers like this bank: the dialect was learned from the recording alone"
+    if derived.held_out:
+        unseen = say_count(derived.held_out, "request")
+        yield f"{derived.right} of {unseen} that were left out while learning are answered like the bank"
+    yield (
+        f"{derived.alike} of the recording's {number} requests get the recorded answer from the dialect {derived.name}"
+    )
     if (own := folder.parent / TESTDATA).exists() and TESTDATA in derived.files:
         yield f"note: {own} is used in place of the dialect's own test data"
-    yield f"It answers with: xs2a-sandbox serve --dialect {derived.name}"
+    yield f"Use it with: xs2a-sandbox serve --dialect {derived.name}"
 
 
 def write(derived: DerivedDialect, cassettes: Path) -> Path:
@@ -232,6 +288,14 @@ def _check_one_bank(tape: Tape, exchanges: Sequence[RecognisedExchange]) -> None
     banks = sorted(
         {str(Origin.parse(exchange.entry.bank)) for exchange in exchanges if exchange.operation and exchange.entry.bank}
     )
+    if len(banks) > 1:
+        raise ConfigError(
+            f"{tape.path} contains several banks ({', '.join(banks)}): derive a dialect from a recording of each bank"
+        )
+
+
+def _check_one_bank_url(tape: Tape) -> None:
+    banks = sorted({str(Origin.parse(entry.bank)) for entry in tape.entries if entry.bank})
     if len(banks) > 1:
         raise ConfigError(
             f"{tape.path} is of several banks ({', '.join(banks)}): derive one dialect from the recording of each bank"
@@ -296,8 +360,8 @@ def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Re
             continue
         for exchange, outcome in pairs:
             if outcome.error:
-                reason = f"the handler {operation.behaviour.handler} refuses what was asked with {outcome.error}"
-                made.unknown.append(f"{exchange.request} ({exchange.place}): {reason}, so effects answer in its place")
+                reason = f"the handler {operation.behaviour.handler} refuses the recorded request with {outcome.error}"
+                made.unknown.append(f"{exchange.request} ({exchange.place}): {reason}, so effects answer instead")
         options, _ = draft.options.get(operation.behaviour.handler, ({}, ()))
         made.value = by_effects(operation, made.value, [exchange for exchange, _ in pairs], options.get("ids"))
 
@@ -381,13 +445,13 @@ _MOST_TRIES = 1000
 
 
 def _data(tape: Tape, draft: _Draft, interface: Interface) -> TestData | None:
-    """Return the customers and accounts in the recording, as far as test data can express them."""
+    """Return the customers and accounts in the recording that test data can express."""
     recorded = recorded_data(tape.entries, TestData({}, ()), interface)
     collections: dict[str, dict[str, Any]] = {}
     for name, entries in recorded.collections.items():
         for id, entry in entries.items():
             if (fitting := _as_test_data(name, id, entry)) is None:
-                draft.unknown.append(f"{name} {id} of the recording cannot stand in test data")
+                draft.unknown.append(f"{name} {id} of the recording cannot be expressed in test data")
             else:
                 collections.setdefault(name, {})[id] = fitting
     if not any(tape.keys):
@@ -450,14 +514,14 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _leave_unreadable(draft: _Draft, schemas: Schemas) -> None:
-    """Undo each change that no cassette can express, and report it; keep the others."""
+    """Undo and report each change that no cassette can express."""
     if not _trouble(_cassette(draft), schemas):
         return
     base = {"cassette": 1, "extends": draft.base}
     for id, made in draft.operations.items():
         if made.value and (trouble := _trouble({**base, "changes": {"operations": {id: made.value}}}, schemas)):
             made.value = {}
-            made.unknown.append(f"{id}: {trouble} ({_list(made.places)}), so it stays documented")
+            made.unknown.append(f"{id}: {trouble} ({_list(made.places)}), so it is not changed")
     for name, (value, places) in list(draft.errors.errors.items()):
         if trouble := _trouble({**base, "changes": {"errors": {name: value}}}, schemas):
             del draft.errors.errors[name]
@@ -515,7 +579,7 @@ def _cassette(draft: _Draft) -> dict[str, Any]:
 def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[str, str]:
     text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape))
     bank = str(Origin.parse(tape.entries[0].bank)) if tape.entries[0].bank else "the bank"
-    text += yaml_text({"cassette": 1, "title": f"{name}, as {bank} was recorded", "extends": draft.base})
+    text += yaml_text({"cassette": 1, "title": f"{name}, from a recording of {bank}", "extends": draft.base})
     authorisation, places = draft.authorisation
     if authorisation:
         text += f"\n{_comment(places, '')}{yaml_text({SECTION: authorisation})}"
@@ -533,7 +597,7 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
         text += f"\nrules:\n{indent(''.join(entries), '  ')}"
     files = {DIALECT: text}
     if draft.data:
-        head = "# What the recording shows of the bank's customers and accounts.\n"
+        head = "# The bank's customers and accounts, as far as the recording shows them.\n"
         files[TESTDATA] = head + yaml_text({"testdata": 2, **_make_plain(draft.data.collections)})
     return files
 
@@ -563,12 +627,12 @@ def _operations(draft: _Draft, interface: Interface) -> Iterator[tuple[str, tupl
         made = draft.operations.get(id)
         doc = str(operation.origin.written.get("doc", ""))
         if made is None:
-            rests = f"Written: as {draft.base} has it, not recorded."
+            rests = f"Not recorded, so as in {draft.base}."
             yield id, ({"doc": f"{rests} {doc}".strip()}, "", [])
             continue
         number = len(made.places)
         rests = f"Recorded {days[id]}, {number} exchange{'s' * (number != 1)}; "
-        rests += "derived from these." if made.value else f"as {draft.base} has it."
+        rests += "derived from these." if made.value else f"as in {draft.base}."
         yield (
             id,
             (

@@ -21,8 +21,8 @@ FILE = "_dialect.yaml"
 NONE = "none"
 
 _INTRODUCTION = """\
-# The dialect that answers what was not recorded; none: it is answered with 404. Judged again whenever rules are
-# derived, until you change it.
+# The dialect that answers requests that were not recorded; none: they get a 404. Every derivation of rules sets it
+# again, until you change it.
 """
 
 
@@ -44,12 +44,12 @@ def judge(interface: Interface, exchanges: Iterable[RoutedExchange], schemas: Sc
             return SpokenDialect(NONE, f"{request}, in which {mistake}")
         has_fitted = has_fitted or mistake is not None
     if not has_fitted:
-        return SpokenDialect(NONE, f"no answer to an operation of {interface.dialect} was recorded that could show it")
-    return SpokenDialect(interface.dialect, "what was answered to its operations fits its schemas")
+        return SpokenDialect(NONE, f"the recording has no JSON answer to an operation of {interface.dialect}")
+    return SpokenDialect(interface.dialect, "the answers to its operations match its schemas")
 
 
 def _mistake(recorded: RoutedExchange, schemas: Schemas, error_schema: str | None) -> str | None:
-    """Describe the mistake in an answer by the dialect's schemas; "" if it is right, None if it cannot be judged."""
+    """Return the mistake in an answer according to the dialect's schemas, "" if there is none, None if unknown."""
     entry, operation = recorded.entry, recorded.route.operation
     if operation is None or not is_json(media_type(entry.answer_headers.get("content-type"))):
         return None
@@ -61,18 +61,18 @@ def _mistake(recorded: RoutedExchange, schemas: Schemas, error_schema: str | Non
             return "" if possible else None
         complaint = possible[0].complaint(value)
     except (ValueError, RecursionError):
-        return "the body is no JSON"
+        return "the body is not JSON"
     if complaint is None:
         return ""
     place = pointer_text(complaint.pointer) or "the body"
-    return f"{place} {complaint.text}, says the schema {possible[0].name}"
+    return f"{place} {complaint.text} (schema {possible[0].name})"
 
 
 def write(cassettes: Path, spoken: SpokenDialect, existing: Iterable[DerivedFile]) -> SpokenDialect:
     """Write the decision, unless the user has made another one. Returns the decision that counts."""
     for file in existing:
         if (written := file.document.value.get("dialect")) and written.get("hash") != _hash(written):
-            return SpokenDialect(written["name"], f"you say so in {file.file.name}")
+            return SpokenDialect(written["name"], f"{file.file.name} says so")
     value = {"name": spoken.name, "because": spoken.because}
     text = _INTRODUCTION + yaml_text({"cassette": 1, "dialect": {**value, "hash": _hash(value)}})
     replace_file(cassettes / FILE, text.encode())

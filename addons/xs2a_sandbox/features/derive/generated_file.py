@@ -1,6 +1,6 @@
 """A cassette of generated rules that the user may have edited. Edited rules stay exactly as they are.
 
-A generated rule contains its own hash. If the hash does not match or is missing, the rule is the user's.
+A generated rule contains its own hash. If the hash does not match or is missing, the rule belongs to the user.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from xs2a_sandbox.features.derive.recorded_answer import is_intact
 Value = Mapping[str, Any]
 
 _INTRODUCTION = """\
-# Derived from a recording. Deriving again replaces these rules, but for those that you have edited or added.
+# Derived from a recording. Deriving again replaces these rules, except for those that you have edited or added.
 """
 
 
@@ -102,7 +102,7 @@ def read(file: Path) -> DerivedFile:
 def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: Sequence[Value]) -> str:
     """Return the file's text with these generated rules replacing the old ones.
 
-    Raises ConfigError if something of the user would change.
+    Raises ConfigError if anything that the user wrote would change.
     """
     dash = old.dash if old else 2
     sections = dict(old.sections) if old else {"cassette": "cassette: 1\n", "title": yaml_text({"title": title})}
@@ -158,7 +158,7 @@ def _was(rule: Value) -> str | None:
 def _sections(content: Document, lines: Sequence[str]) -> tuple[str, dict[str, str]]:
     starts = sorted((line, column, name) for name, (line, column) in content.root.keys.items())
     if any(column for _, column, _ in starts) or len({line for line, _, _ in starts}) < len(starts):
-        raise _not_in_lines(content.file, starts[0][0], "each key of the file on a line of its own, not indented")
+        raise _not_in_lines(content.file, starts[0][0], "each key of the file on its own line, not indented")
     firsts = [_with_comments(lines, line, 0) for line, _, _ in starts]
     # The text above the first key belongs to the file, not to the key.
     firsts[0] = starts[0][0]
@@ -176,7 +176,7 @@ def _entries(content: Document, lines: Sequence[str]) -> tuple[list[str], int]:
     for place in places:
         before = lines[place.line][: place.column]
         if not before.lstrip().startswith("-"):
-            raise _not_in_lines(content.file, place.line, "each rule on lines of its own, beginning with `- `")
+            raise _not_in_lines(content.file, place.line, "each rule on its own lines, starting with `- `")
         dash = before.index("-")
     following = [line for line, _ in content.root.keys.values() if line > content.root.keys["rules"][0]]
     end = _with_comments(lines, min(following), 0) if following else len(lines)
@@ -207,5 +207,5 @@ def _check(old: DerivedFile, text: str) -> None:
 
 
 def _not_in_lines(file: Path, line: int, remedy: str) -> ConfigError:
-    text = f"{file}:{line + 1}: what was edited here cannot be told from what was generated. Write {remedy}"
-    return ConfigError(f"{text}, or move what is yours to a file of its own; nothing has been changed")
+    text = f"{file}:{line + 1}: cannot distinguish your edits from the generated content. Write {remedy}"
+    return ConfigError(f"{text}, or move your edits to a separate file; nothing has been changed")

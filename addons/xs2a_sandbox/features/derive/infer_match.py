@@ -107,9 +107,9 @@ def rules(
 ) -> Iterator[tuple[dict[str, Any], list[int], list[int]]]:
     """Yield rules without ids, in the order of the first request of each.
 
-    Each comes with the positions of the requests whose answers it gives, and of those with other answers in an earlier
-    run. `match` is common to all requests, `answers` are what each got. Equal requests in one run get their answers as
-    a sequence; that of the newest run counts.
+    Each is paired with the positions of the requests whose answers it gives, and of those with other answers in an
+    earlier run. `match` is common to all requests, `answers` are what each got. Equal requests in one run get their
+    answers as a sequence; that of the newest run counts.
     """
     alike: dict[str, list[int]] = {}
     matches = tell_apart(requests, tokens, telling)
@@ -150,7 +150,7 @@ def present_parts(match: Mapping[str, Any]) -> dict[str, Any]:
 def tell_apart(
     requests: Sequence[RecordedRequest], tokens: Tokens, telling: TellingHeaders
 ) -> list[dict[str, dict[str, Any]]]:
-    """Return `where`, `query`, `headers` and `body` for each request; equal requests get equal ones."""
+    """Return `where`, `query`, `headers` and `body` for each request. Equal requests get equal results."""
     places = _telling(requests, telling)
     modes = {place: _mode(place, requests, tokens, telling) for place in places}
     kinds = {place: _kinds(place, requests) for place in places}
@@ -183,7 +183,7 @@ def _leaves(body: bytes, content_type: str | None) -> tuple[dict[RequestPart, tu
         return leaves, around
 
     def walk(pointer: str, value: Any) -> bool:
-        """Add the value; return whether there is anything to compare."""
+        """Add the value. Return whether there is anything to compare."""
         is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
         if len(pointer) > _LONGEST_NAME or "\n" in pointer or (is_number and not _NUMBER.fullmatch(str(value))):
             return False

@@ -185,7 +185,9 @@ def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange],
             continue
         form = form_of(makers)
         if form is None:
-            learned.unknown.append(f"the form of ids of a {thing}, such as {next(iter(makers))}: UUIDs are made")
+            learned.unknown.append(
+                f"the form of the ids of a {thing}, such as {next(iter(makers))}, is unknown: the dialect creates UUIDs"
+            )
         elif form != UUID and thing == "authorisation":
             learned.add_to_authorisation("authorisation_ids", form, list(makers.values()))
         elif form != UUID:

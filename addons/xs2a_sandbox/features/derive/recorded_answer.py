@@ -16,10 +16,11 @@ from xs2a_sandbox.http.header_fields import counts
 from xs2a_sandbox.http.media_type import is_json, media_type
 from xs2a_sandbox.http.xml import is_xml, parse_xml
 from xs2a_sandbox.redaction.body import note_of
+from xs2a_sandbox.redaction.values import DROPPED
 
 BODIES = "bodies"
 LARGE = 64 * 1024
-"""The size of a body from which it gets a file of its own."""
+"""Larger bodies are stored in separate files."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _DEEPEST = 6
@@ -27,12 +28,12 @@ _DEEPEST = 6
 
 
 def write_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
-    """Return the value of `respond`. A large body goes into `files`, under its name relative to the cassette."""
+    """Return the value of `respond`. A large body is added to `files`, keyed by its path relative to the cassette."""
     headers = _keep_headers(entry.answer_headers)
     if encoding := _encoding(entry):
         headers["Content-Encoding"] = encoding
     answer: dict[str, Any] = {"status": entry.status, **({"headers": headers} if headers else {}), "raw": True}
-    # These answers have no body, whatever was recorded.
+    # These answers cannot have a body, even if one was recorded.
     return answer if entry.status in (204, 304) or not entry.answer_body else answer | _body(entry, files)
 
 
@@ -41,7 +42,7 @@ def only_bytes(entry: Exchange) -> str | None:
     if not entry.answer_body or note_of(entry.answer_body):
         return None
     if encoding := _encoding(entry):
-        return f"its Content-Encoding {encoding} cannot be undone"
+        return f"its Content-Encoding {encoding} cannot be decoded"
     media = media_type(entry.answer_headers.get("content-type"))
     try:
         if is_json(media):
@@ -76,7 +77,7 @@ def is_intact(name: str, content: bytes) -> bool:
 def _keep_headers(headers: Headers) -> dict[str, str]:
     kept: dict[str, tuple[str, str]] = {}
     for name, value in headers:
-        if not counts(name):
+        if not counts(name) or value == DROPPED:
             continue
         try:
             Response(headers=((name, value),))

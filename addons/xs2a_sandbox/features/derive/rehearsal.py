@@ -77,13 +77,13 @@ def rehearse(
                 rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, compared.verdict == "same"))
         return rehearsed
 
-    with _without_tracebacks():
+    with without_tracebacks():
         return asyncio.run(play())
 
 
 @contextmanager
-def _without_tracebacks() -> Iterator[None]:
-    """Do not log tracebacks: if a draft of a dialect fails, the result says so."""
+def without_tracebacks() -> Iterator[None]:
+    """Do not log tracebacks, because the result already reports the failure of a draft."""
 
     def is_told(record: logging.LogRecord) -> bool:
         return not record.exc_info

@@ -183,7 +183,7 @@ def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list
                 continue
             exchanges.append(newest)
             if entry.status >= 400 and (reason := _explain_unreadable(entry)):
-                left_out.append(LeftOut(newest, f"{reason}, so the rule answers without it", lacking=True))
+                left_out.append(LeftOut(newest, f"{reason}, so the rule answers without a body", lacking=True))
     return exchanges, banks
 
 
@@ -194,18 +194,18 @@ def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set
 
 def _explain_unfit(entry: Exchange) -> str | None:
     if entry.cut:
-        return "its answer was not recorded to the end"
+        return "its answer was not recorded completely"
     # Redirects and errors are useful without a body as well.
     if entry.status < 300 and (reason := _explain_unreadable(entry)):
         return reason
     if not 200 <= entry.status <= 599:
-        return f"an answer with status {entry.status} is none that could be given"
+        return f"a rule cannot answer with status {entry.status}"
     if entry.method not in METHODS:
-        return f"rules know no method {entry.method}"
+        return f"a rule cannot match the method {entry.method}"
     if len(entry.body) > USUAL.body:
-        return "its body is larger than the sandbox takes"
+        return "its body is larger than the sandbox accepts"
     if not entry.target.startswith("/") or not entry.target.isprintable():
-        return "its path is no path"
+        return "its target is not a path"
     return None
 
 
@@ -223,7 +223,7 @@ def by_route(exchanges: Sequence[RoutedExchange], left_out: list[LeftOut]) -> It
         routes[recorded.route.path, recorded.route.method].append(recorded)
     for _, group in sorted(routes.items()):
         bank = group[-1].entry.bank
-        text = f"{bank} answered the same later; give each bank a directory of its own"
+        text = f"{bank} answered the same request later; record each bank into its own folder"
         left_out += [
             LeftOut(recorded, f"it went to {recorded.entry.bank}; {text}")
             for recorded in group

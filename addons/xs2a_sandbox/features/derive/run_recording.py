@@ -7,7 +7,6 @@ from xs2a_sandbox.cli.serve.run_part import RunPart
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.features.derive.derive import derive, report_lines
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.wording import say_count
 
@@ -31,7 +30,7 @@ class RunRecording(RunPart):
         redacted = recording.redactions
         parts = (
             f"recorded {say_count(recording.exchanges, 'exchange')}",
-            f"{say_count(len(self._requests), 'request')} told apart",
+            f"{say_count(len(self._requests), 'request')} distinguished",
             "not redacted" if redacted is None else f"{say_count(redacted, 'value')} redacted",
         )
         return ", ".join(parts)
@@ -44,6 +43,8 @@ class RunRecording(RunPart):
             if recording.noted:
                 yield f"{say_count(recording.noted.total(), 'body', 'bodies')} not recorded:"
                 yield from (f"  {count} {kind}" for kind, count in recording.noted.most_common())
+            from xs2a_sandbox.features.derive.derive import derive, report_lines
+
             engine = self._engine
             try:
                 with Progress("deriving rules") as progress:
@@ -51,6 +52,6 @@ class RunRecording(RunPart):
                 yield from report_lines(derived, recording.directory)
             except UserMistake as mistake:
                 yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
-                yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
+                yield f"fix this, then run: xs2a-sandbox derive {recording.directory}"
         if recording.lost:
-            yield f"{say_count(recording.lost, 'exchange')} with the bank could not be written down: lost"
+            yield f"{say_count(recording.lost, 'exchange')} with the bank could not be written and were lost"

@@ -1,1 +1,1 @@
-"""Makes recordings from files of other tools: HAR, mitmproxy's flows, Postman collections, WireMock's mappings."""
+"""Makes recordings, rules and dialects from files of other tools: HAR, mitmproxy, Postman, WireMock, curl, OpenAPI."""

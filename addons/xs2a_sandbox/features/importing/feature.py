@@ -7,7 +7,7 @@ from xs2a_sandbox.plugins import hookimpl
 if TYPE_CHECKING:
     import click
 
-USES = ("derive",)
+USES = ("authoring", "derive")
 
 
 @hookimpl

@@ -32,9 +32,9 @@ def read(file: Path) -> Foreign:
         with own_file.open_file(file) as stream:
             for number, dumped in enumerate(_flows(stream), 1):
                 if not isinstance(dumped, http.HTTPFlow):
-                    left_out.append(f"flow {number}: it is {dumped.type}, not HTTP")
+                    left_out.append(f"flow {number}: its type is {dumped.type}, not HTTP")
                 elif dumped.response is None:
-                    left_out.append(f"flow {number}: there was no answer")
+                    left_out.append(f"flow {number}: it has no response")
                 elif dumped.request.method == "CONNECT":
                     left_out.append(f"flow {number}: it only opened a connection")
                 else:
@@ -42,13 +42,13 @@ def read(file: Path) -> Foreign:
                     room.take(len(entries[-1].body) + len(entries[-1].answer_body))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
-    # mitmproxy believes what a dump says of itself: of other types any operation may fail.
+    # mitmproxy trusts the types in a dump: with wrong types, any operation may fail.
     except Exception as error:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
         if not isinstance(error, ValueError | exceptions.FlowReadException):
             reason = f"{type(error).__name__}: {reason}"
         text = f"{file}: after {len(entries) + len(left_out)} flows: {reason}"
-        raise ConfigError(f"{text}. It is no dump of mitmproxy, or not complete") from None
+        raise ConfigError(f"{text}. The file is not a mitmproxy dump, or is incomplete") from None
     return Foreign(tuple(entries), tuple(left_out))
 
 
@@ -61,11 +61,11 @@ def _flows(stream: BinaryIO) -> Iterator[flow.Flow]:
     while begin := stream.peek(13)[:13]:  # type: ignore[attr-defined]
         prefix = _PREFIX.match(begin)
         if not prefix:
-            raise ValueError("it begins with no length, or with one of more than 12 digits")
+            raise ValueError("it must start with a length of at most 12 digits")
         size = prefix.end() + int(prefix[1]) + 1
         if size > min(left, LARGEST):
-            text = f"{left:,} are left" if size > left else f"a flow may have {LARGEST:,}"
-            raise ValueError(f"it should have {size:,} bytes, and {text}")
+            text = f"{left:,} are left" if size > left else f"the maximum is {LARGEST:,}"
+            raise ValueError(f"its length is {size:,} bytes, but {text}")
         left -= size
         written = stream.read(size)
         _check(written)
@@ -83,15 +83,15 @@ def _check(written: bytes) -> None:
         prefix = _PREFIX.match(written, place, ends[-1])
         end = prefix.end() + int(prefix[1]) if prefix else -1
         if not prefix or end >= ends[-1]:
-            raise ValueError(f"at its byte {place:,} there is no length, or a wrong one")
+            raise ValueError(f"the length at byte {place:,} is missing or wrong")
         if written[end] in b"]}":
             ends.append(end)
             place = prefix.end()
         else:
             place = end + 1
         if len(ends) > DEEPEST:
-            raise ValueError(f"it is nested more than {DEEPEST} deep")
-    raise ValueError(f"there are more than {_MOST_VALUES:,} values in it")
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+    raise ValueError(f"it has more than {_MOST_VALUES:,} values")
 
 
 def _entry(exchange: http.HTTPFlow, answer: http.Response) -> Exchange:
@@ -99,7 +99,7 @@ def _entry(exchange: http.HTTPFlow, answer: http.Response) -> Exchange:
     bank, target = split_url(request.url)
     ended = answer.timestamp_end or request.timestamp_start
     if not isinstance(answer.status_code, int):
-        raise ValueError("the status is no number")
+        raise ValueError("the status must be a number")
     return Exchange(
         time=_time(request.timestamp_start),
         milliseconds=duration((ended - request.timestamp_start) * 1000),
@@ -119,14 +119,14 @@ def _time(timestamp: float) -> datetime:
     try:
         return datetime.fromtimestamp(timestamp, UTC)
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"{timestamp!r} is no time") from None
+        raise ValueError(f"{timestamp!r} is not a valid time") from None
 
 
 def _body(message: http.Message) -> bytes:
     """Return the body, decoded unless its Content-Encoding is wrong or it becomes too large."""
     written = message.raw_content
     if not isinstance(written, bytes | None):
-        raise ValueError("a body is no bytes")
+        raise ValueError("a body must be bytes")
     plain = decode(_headers(message.headers), written or b"")
     return written or b"" if plain is None else plain
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import duration, split_url
-from xs2a_sandbox.recording.har import NOWHERE, Foreign, NoExchange, Room, fill
+from xs2a_sandbox.recording.har import NOWHERE, Foreign, NoExchange, Room, fill, read_json
 
 _VARIABLE = re.compile(r"\{\{([^{}]*)\}\}")
 _BASE = re.compile(r"\{\{[^{}]*\}\}(?=/|$)")
@@ -31,8 +31,22 @@ class Variables:
     room: Room
 
 
-def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
+def read_environment(file: Path) -> dict[str, str]:
+    """Return the enabled values of an environment. Raises ConfigError."""
+    environment = read_json(file)
+    values = environment.get("values") if isinstance(environment, Mapping) else None
+    if not isinstance(values, list) or not all(isinstance(one, Mapping) for one in values):
+        raise ConfigError(f"{file}: this is not a Postman environment: values must be a list of objects")
+    enabled = (one for one in values if one.get("enabled", True) and one.get("value") is not None)
+    return {str(one.get("key")): str(one["value"]) for one in enabled}
+
+
+def read(
+    collection: Mapping[str, Any], file: Path, now: datetime, environment: Mapping[str, str] | None = None
+) -> Foreign:
     """Read a collection. It contains no times, so exchanges are dated `now`, one second apart.
+
+    The variables of an environment override those of the collection.
 
     Raises ConfigError if it is not a collection as Postman exports it.
     """
@@ -41,14 +55,15 @@ def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
     entries: list[Exchange] = []
     left_out: list[str] = []
     for place, item, variables in _items(collection, "", Variables({}, Room()), file):
+        variables = replace(variables, values={**variables.values, **(environment or {})})
         answers = item.get("response") or []
         if not isinstance(answers, list):
             raise ConfigError(f"{file}: {place}: response must be a list")
         if not answers:
-            left_out.append(f"{place}: no answer is saved with it")
+            left_out.append(f"{place}: it has no saved response")
         for answer in answers:
             if not isinstance(answer, Mapping):
-                raise ConfigError(f"{file}: {place}: a response is no object")
+                raise ConfigError(f"{file}: {place}: a response must be an object")
             title = f"{place}, {answer.get('name') or 'response'}"
             try:
                 request = answer.get("originalRequest") or item.get("request")
@@ -64,11 +79,11 @@ def _items(
     folder: Mapping[str, Any], place: str, variables: Variables, file: Path, depth: int = 1
 ) -> Iterator[tuple[str, Any, Variables]]:
     if depth > DEEPEST:
-        raise ConfigError(f"{file}: {place[:100]}: folders are nested deeper than {DEEPEST}")
+        raise ConfigError(f"{file}: {place[:100]}: folders are nested more than {DEEPEST} levels deep")
     variables = Variables({**variables.values, **_variables(folder)}, variables.room)
     for number, item in enumerate(folder["item"]):
         if not isinstance(item, Mapping):
-            raise ConfigError(f"{file}: {place or 'item'}[{number}] is no object")
+            raise ConfigError(f"{file}: {place or 'item'}[{number}] must be an object")
         item_place = f"{place} / {item.get('name') or number}".removeprefix(" / ")
         if isinstance(item.get("item"), list):
             yield from _items(item, item_place, variables, file, depth + 1)
@@ -92,11 +107,11 @@ def _entry(request: Any, answer: Mapping[str, Any], variables: Variables, starte
         raise ValueError("it has no request")
     status = answer.get("code")
     if not isinstance(status, int):
-        raise NoExchange("the saved answer has no status")
+        raise NoExchange("the saved response has no status")
     bank, target = split_url(_url(request.get("url"), variables))
     text = answer.get("body")
     if text is not None and not isinstance(text, str):
-        raise ValueError("the body of the response is no text")
+        raise ValueError("the body of the response must be a string")
     took = answer.get("responseTime")
     return Exchange(
         time=started,
@@ -170,9 +185,9 @@ def _body(body: Any, variables: Variables) -> bytes:
     if body["mode"] == "urlencoded":
         listed = body.get("urlencoded") or []
         if not isinstance(listed, list):
-            raise ValueError("the fields of its body are no list")
+            raise ValueError("the fields of its body must be a list")
         fields = [field for field in listed if isinstance(field, Mapping) and not field.get("disabled")]
         return urlencode(
             [(str(f.get("key", "")), _fill(str(f.get("value") or ""), variables)) for f in fields]
         ).encode()
-    raise NoExchange(f"a body of the kind {body['mode']} is not in the collection")
+    raise NoExchange(f"cannot import a body of mode {body['mode']}: only raw and urlencoded are supported")

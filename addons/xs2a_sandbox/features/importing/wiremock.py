@@ -32,7 +32,7 @@ from xs2a_sandbox.redaction.body import note_of
 
 FILES = "__files"
 _ABOVE = 2
-"""How many folders above that of the mappings are searched for `__files`."""
+"""The number of folders above the mappings that are searched for `__files`."""
 MOST = 2_000
 """The most mappings, because all that can match the same requests are compared in pairs."""
 
@@ -102,7 +102,7 @@ def read_directory(directory: Path) -> Mappings:
     files = body_folders(directory)
     names = sorted(file for file in folder.rglob("*.json") if FILES not in file.relative_to(directory).parts)
     if not names:
-        raise ConfigError(f"{directory} has no mappings (*.json): name the folder that has mappings/")
+        raise ConfigError(f"{directory} contains no mappings (*.json): choose the folder that contains mappings/")
     _check_number(names, directory)
     listed: list[tuple[str, Mapping[str, Any]]] = []
     for file in names:
@@ -115,7 +115,7 @@ def read(value: Any, file: Path, files: tuple[Path, ...]) -> Mappings:
     """Read a mapping, or an export of several. Raises ConfigError."""
     listed = value.get("mappings", [value]) if isinstance(value, Mapping) else None
     if not isinstance(listed, list):
-        raise ConfigError(f"{file}: this is not a mapping of WireMock: mappings must be a list")
+        raise ConfigError(f"{file}: this is not a WireMock mapping: mappings must be a list")
     _check_number(listed, file)
     placed = []
     for number, mapping in enumerate(listed):
@@ -135,7 +135,7 @@ def body_folders(directory: Path) -> tuple[Path, ...]:
 
 def _check_number(listed: Sequence[Any], source: Path) -> None:
     if len(listed) > MOST:
-        raise ConfigError(f"{source}: there are more than {MOST:,} mappings in it; import it in parts")
+        raise ConfigError(f"{source}: it has more than {MOST:,} mappings; import it in parts")
 
 
 def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
@@ -154,7 +154,7 @@ def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
         except NoExchange as reason:
             left_out.append(f"{place}: {_shorten(str(reason))}")
         except RecursionError:
-            raise ConfigError(f"{mappings.source}: {place}: JSON is nested too deep in it") from None
+            raise ConfigError(f"{mappings.source}: {place}: its JSON is nested too deep") from None
         except ValueError as error:
             # A mistake in one mapping of a folder does not affect the others.
             if len(mappings.listed) == 1:
@@ -205,29 +205,29 @@ class _Maker:
     def stub(self, place: str, mapping: Mapping[str, Any]) -> _Stub:
         """Convert a mapping. Raises NoExchange if no rule can express it, ValueError if it is invalid."""
         if len(write_exactly(mapping["request"])) > _LARGEST_REQUEST:
-            raise NoExchange(f"its request takes more than {_LARGEST_REQUEST // 1024} KiB")
+            raise NoExchange(f"its request is larger than {_LARGEST_REQUEST // 1024} KiB")
         match = read_request(mapping["request"], self._censored)
         scenario = _scenario(mapping, match)
         answer = self._answer(mapping["response"])
         priority = mapping.get("priority", _USUAL_PRIORITY)
         if not isinstance(priority, int):
-            raise ValueError(f"the priority is {priority!r}")
+            raise ValueError(f"the priority must be a whole number, not {priority!r}")
         # In WireMock the lowest number wins.
         return _Stub(place, {"match": match.parts, "require": "none", "respond": answer, **scenario}, match, -priority)
 
     def _answer(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         if unknown := sorted(answer.keys() - _ANSWER - _TIMING):
-            raise NoExchange(f"its response has {', '.join(unknown)}")
+            raise NoExchange(f"a rule cannot express {', '.join(unknown)} of its response")
         transformers = answer.get("transformers") or []
         if not isinstance(transformers, list):
-            raise ValueError("transformers is no list")
+            raise ValueError("transformers must be a list")
         if others := sorted(set(map(str, transformers)) - {"response-template"}):
-            raise NoExchange(f"its response is transformed by {', '.join(others)}")
+            raise NoExchange(f"a rule cannot express the transformers {', '.join(others)}")
         status = answer.get("status", 200)
         if not isinstance(status, int):
-            raise ValueError(f"the status is {status!r}")
+            raise ValueError(f"the status must be a whole number, not {status!r}")
         if not 200 <= status <= 599:
-            raise NoExchange(f"its status is {status}")
+            raise NoExchange(f"its status {status} is outside 200 to 599")
         echoes: list[str] = []
         content, kind = self._content(answer, echoes)
         self._room.take(len(content))
@@ -236,7 +236,7 @@ class _Maker:
             headers = Headers([("Content-Type", kind), *headers])
         seen = self._redact(self._exchange(status=status, answer_headers=headers, answer_body=content))
         if content and (note := note_of(seen.answer_body)):
-            raise NoExchange(f"the body of its answer is not recorded ({note}); --no-redact takes it")
+            raise NoExchange(f"redaction removes the body of its answer ({note}); use --no-redact to keep it")
         respond = write_answer(seen, self._bodies)
         if echoes:
             respond = _with_echoes(respond, echoes)
@@ -250,10 +250,10 @@ class _Maker:
         if "bodyFileName" in answer:
             name = str(answer["bodyFileName"])
             if "{{" in name:
-                raise NoExchange("the name of its body's file is computed")
+                raise NoExchange("a rule cannot compute the name of its body file")
             folder = next((one for one in self._mappings.files if os.path.isfile(one / name)), None)
             if folder is None:
-                raise NoExchange(f"its body's file is not in {' or '.join(map(str, self._mappings.files))}: {name}")
+                raise NoExchange(f"its body file is not in {' or '.join(map(str, self._mappings.files))}: {name}")
             file = folder / name
             try:
                 content = own_file.read(file, folder=folder)
@@ -306,7 +306,7 @@ def _echo(text: str, echoes: list[str]) -> str:
             if echo := pattern.fullmatch(expression):
                 echoes.append(written(echo))
                 return f"echo-{len(echoes) - 1}-echo"
-        raise NoExchange(f"its answer computes {place[0]}")
+        raise NoExchange(f"a rule cannot compute {place[0]} of its answer")
 
     return _TEMPLATE.sub(mark, _BASE.sub(NOWHERE, text))
 
@@ -321,7 +321,7 @@ def _with_echoes(respond: dict[str, Any], echoes: Sequence[str]) -> dict[str, An
         match value:
             case str():
                 if "{{" in value:
-                    raise NoExchange("its answer has braces beside what it takes from the request")
+                    raise NoExchange("its answer contains braces in addition to values from the request")
                 marks.update(int(place[1]) for place in _MARK.finditer(value))
                 return _MARK.sub(lambda place: "{{ " + echoes[int(place[1])] + " }}", value)
             case dict():
@@ -332,7 +332,9 @@ def _with_echoes(respond: dict[str, Any], echoes: Sequence[str]) -> dict[str, An
 
     answer: dict[str, Any] = fill_in({key: value for key, value in respond.items() if key != "raw"})
     if marks != set(range(len(echoes))):
-        raise NoExchange("what its answer takes from the request is redacted; --no-redact takes it")
+        raise NoExchange(
+            "redaction changes the values that its answer takes from the request; use --no-redact to keep them"
+        )
     return answer
 
 
@@ -340,7 +342,7 @@ def _delay(answer: Mapping[str, Any]) -> dict[str, Any]:
     spread, dribble = answer.get("delayDistribution"), answer.get("chunkedDribbleDelay")
     if isinstance(spread, Mapping):
         if spread.get("type") != "lognormal":
-            raise NoExchange(f"its delay is spread as {spread.get('type')}")
+            raise NoExchange(f"a rule cannot express the delay distribution {spread.get('type')}")
         median, sigma = _number(spread.get("median"), "median"), _number(spread.get("sigma"), "sigma")
         return {"delay": {"lognormal": {"median": f"{median}ms", "sigma": sigma}}}
     milliseconds = answer.get("fixedDelayMilliseconds")
@@ -351,7 +353,7 @@ def _delay(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _number(value: Any, name: str) -> int | Decimal:
     if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 <= value < _LONGEST_DELAY:
-        raise ValueError(f"the {name} is {value!r}")
+        raise ValueError(f"the {name} must be a number of at least 0, not {value!r}")
     return value
 
 
@@ -360,7 +362,7 @@ def _fault(answer: Mapping[str, Any]) -> dict[str, Any]:
     if fault is None:
         return {}
     if fault not in _FAULTS:
-        raise NoExchange(f"its fault is {fault}")
+        raise NoExchange(f"a rule cannot express the fault {fault}")
     return {"fault": _FAULTS[fault]}
 
 
@@ -418,7 +420,7 @@ def _compile(stubs: Sequence[_Stub], left_out: list[str]) -> list[tuple[_Stub, R
         except Unreadable as unreadable:
             left_out.append(f"{stub.place}: {_shorten(unreadable.problems[0].text)}")
         except (UnicodeEncodeError, RecursionError):
-            left_out.append(f"{stub.place}: no cassette can hold it")
+            left_out.append(f"{stub.place}: a cassette cannot contain it")
     return compiled
 
 
@@ -460,7 +462,7 @@ def _in_order(compiled: Sequence[tuple[_Stub, Rule]], left_out: list[str]) -> It
         if id in hiding:
             headers = ", ".join(sorted(stub.match.ignored))
             text = f"{stub.place}: {stubs[hiding[id]].place} answers every request that it could answer"
-            left_out.append(f"{text}; its headers {headers} are not matched" if headers else text)
+            left_out.append(f"{text}, because rules do not match its headers {headers}" if headers else text)
         else:
             priority = {"priority": priorities[id]} if priorities[id] else {}
             yield {"id": id, **priority, **stub.value}

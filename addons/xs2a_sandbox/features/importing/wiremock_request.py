@@ -94,7 +94,7 @@ class Match:
 def read_request(request: Mapping[str, Any], censored: Censored) -> Match:
     """Convert a request. Raises NoExchange with the reason if no rule can express it."""
     if unknown := sorted(request.keys() - _REQUEST):
-        raise NoExchange(f"its request is matched by {', '.join(unknown)}")
+        raise NoExchange(f"a rule cannot match {', '.join(unknown)}")
     match = Match()
     method = str(request.get("method", "ANY")).upper()
     if method != "ANY":
@@ -119,7 +119,7 @@ def read_request(request: Mapping[str, Any], censored: Censored) -> Match:
 def _matchers(matchers: Any, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, matcher in (matchers or {}).items() if isinstance(matchers or {}, Mapping) else ():
         if not isinstance(matcher, Mapping):
-            raise ValueError(f"its {kind} {name} is matched by {matcher!r}")
+            raise ValueError(f"the matcher of its {kind} {name} must be an object, not {matcher!r}")
         yield str(name), matcher
 
 
@@ -127,14 +127,14 @@ def _list(value: Any, name: str) -> Sequence[Any]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
+        raise ValueError(f"{name} must be a list")
     return value
 
 
 def _read_url(request: Mapping[str, Any], match: Match, censored: Censored) -> None:
     urls = [key for key in URLS if key in request]
     if len(urls) > 1:
-        raise ValueError(f"it has {' and '.join(urls)}")
+        raise ValueError(f"it can have only one of {' and '.join(urls)}")
     if not urls:
         match.parts["path"] = "/{path*}"
         return
@@ -149,9 +149,9 @@ def _read_url(request: Mapping[str, Any], match: Match, censored: Censored) -> N
     else:
         path, question_mark, query = url.partition("?")
         if not path.startswith("/"):
-            raise ValueError(f"its path {path!r} does not begin with /")
+            raise ValueError(f"its path {path!r} must start with /")
         if "{" in path or "}" in path:
-            raise NoExchange("its path has braces, which are parameters here")
+            raise NoExchange("its path contains braces, which are parameters in a rule")
         match.parts["path"] = censored.target(path)
     if key in ("urlPath", "urlPathPattern"):
         return
@@ -221,7 +221,7 @@ def _cut(pattern: str, at: str) -> list[str]:
 def _read_pattern(pattern: str, match: Match, censored: Censored) -> None:
     first, *parts = _cut(pattern.replace("\\/", "/"), "/")
     if first or not parts:
-        # It may begin with anything.
+        # It may start with anything.
         match.parts["path"] = "/{path*}"
         match.put("where", "path", {"regex": _match_whole(pattern.removeprefix("/"))})
         _check_words(pattern, censored)
@@ -260,7 +260,7 @@ def _read_query_pattern(pattern: str, match: Match, censored: Censored) -> None:
         name, equals, value = part.partition("=")
         plain = _literal(name)
         if plain is None or not equals:
-            raise NoExchange("its query is a pattern that is not made of name=value")
+            raise NoExchange("a rule cannot match a pattern for the query that does not consist of name=value")
         name = unquote(plain)
         names.add(name)
         text = _literal(value)
@@ -269,7 +269,9 @@ def _read_query_pattern(pattern: str, match: Match, censored: Censored) -> None:
         elif _ANYTHING.fullmatch(value):
             match.put("query", name, {"exists": True})
         elif "%" in value:
-            raise NoExchange(f"its query parameter {name} is a pattern of encoded characters")
+            raise NoExchange(
+                f"a rule cannot match a pattern with percent-encoded characters in its query parameter {name}"
+            )
         else:
             _check_words(value, censored)
             match.put("query", name, {"regex": _match_whole(value)})
@@ -286,13 +288,13 @@ def _check_words(pattern: str, censored: Censored) -> None:
     """Check that a recording may contain the words of a pattern. Raises NoExchange."""
     for word in _WORD.findall(_CLASS.sub(" ", pattern)):
         if censored.target("/" + word) != "/" + word:
-            raise NoExchange("its pattern holds what may be a person's; --no-redact takes it")
+            raise NoExchange("its pattern may contain personal data; use --no-redact to keep it")
 
 
 def _require_harmless(text: str, censored: Censored) -> str:
-    """Return a text for a condition, if a recording may contain it. Raises NoExchange otherwise."""
+    """Return a string for a condition, if a recording may contain it. Raises NoExchange otherwise."""
     if _of_query("text", censored)(text) != text:
-        raise NoExchange("the text in its body may be a person's; --no-redact takes it")
+        raise NoExchange("the text in its body may contain personal data; use --no-redact to keep it")
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -313,12 +315,12 @@ def _of_header(name: str, censored: Censored) -> Callable[[str], str | None]:
 
 
 def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | None], censored: Censored) -> Any:
-    """Return a matcher on a text. `seen` redacts a value as in a recording."""
+    """Return a matcher on a string. `seen` redacts a value as in a recording."""
     if not isinstance(pattern, Mapping):
-        raise ValueError(f"{what} is matched by {pattern!r}")
+        raise ValueError(f"the matcher of {what} must be an object, not {pattern!r}")
     operators = {key: operand for key, operand in pattern.items() if key != "caseInsensitive"}
     if len(operators) != 1:
-        raise NoExchange(f"{what} is matched by {', '.join(sorted(pattern)) or 'nothing'}")
+        raise NoExchange(f"{what} must have exactly one matcher, not {', '.join(sorted(pattern)) or 'none'}")
     ((operator, operand),) = operators.items()
     ignores_case = pattern.get("caseInsensitive") is True
     match operator:
@@ -327,7 +329,7 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
         case "equalTo":
             value = seen(str(operand))
             if value is None:
-                raise NoExchange(f"{what} is not kept in a recording; --no-redact takes it")
+                raise NoExchange(f"redaction removes {what}; use --no-redact to keep it")
             return {"regex": f"(?i)^{re.escape(value)}$"} if ignores_case else value
         case "matches":
             _check_words(str(operand), censored)
@@ -349,7 +351,7 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
         case "not":
             inner = _matcher(operand, what, seen, censored)
             return {"not": inner if isinstance(inner, dict) else {"equals": inner}}
-    raise NoExchange(f"{what} is matched by {operator}")
+    raise NoExchange(f"a rule cannot match {what} with {operator}")
 
 
 def _read_header(name: str, pattern: Mapping[str, Any], match: Match, censored: Censored) -> None:
@@ -364,7 +366,7 @@ def _read_header(name: str, pattern: Mapping[str, Any], match: Match, censored: 
 
 def _read_basic(credentials: Any, match: Match, censored: Censored) -> None:
     if not isinstance(credentials, Mapping):
-        raise ValueError(f"its credentials are {credentials!r}")
+        raise ValueError(f"its credentials must be an object, not {credentials!r}")
     plain = f"{credentials.get('username')}:{credentials.get('password')}"
     value = censored.header("Authorization", "Basic " + b64encode(plain.encode(errors="replace")).decode())
     if value is None:
@@ -376,7 +378,7 @@ def _read_basic(credentials: Any, match: Match, censored: Censored) -> None:
 
 def _read_body(pattern: Any, match: Match, censored: Censored, *, is_form: bool) -> None:
     if not isinstance(pattern, Mapping):
-        raise ValueError("a body pattern is no object")
+        raise ValueError("a body pattern must be an object")
     if "equalToJson" in pattern:
         _read_json(pattern, match, censored)
     elif "equalToXml" in pattern:
@@ -396,11 +398,11 @@ def _read_body(pattern: Any, match: Match, censored: Censored, *, is_form: bool)
     elif "matches" in pattern:
         _read_text_pattern(str(pattern["matches"]), match, censored, is_form=is_form)
     else:
-        raise NoExchange(f"its body is matched by {', '.join(sorted(pattern))}")
+        raise NoExchange(f"a rule cannot match its body with {', '.join(sorted(pattern))}")
 
 
 def _read_text_pattern(pattern: str, match: Match, censored: Censored, *, is_form: bool) -> None:
-    """Convert a pattern of form fields, or of a text surrounded by anything."""
+    """Convert a pattern of form fields, or of a string surrounded by anything."""
     whole = pattern.removeprefix("^").removesuffix("$")
     pieces = [piece for part in _cut(whole, "&") for piece in _WILD.split(part) if piece]
     if all((_FIELD_PATTERN if is_form else _FIELD_PATTERN_WITH_VALUE).fullmatch(piece) for piece in pieces):
@@ -410,7 +412,7 @@ def _read_text_pattern(pattern: str, match: Match, censored: Censored, *, is_for
     first, *others = _WILD.split(whole)
     texts = [_literal(piece) for piece in (first, *others)]
     if None in texts or len([text for text in texts if text]) > 1 or (others and (first or others[-1])):
-        raise NoExchange("its body is matched by a regular expression")
+        raise NoExchange("a rule cannot match its body with this regular expression")
     for text in filter(None, texts):
         quoted = _require_harmless(text, censored)
         match.conditions.append(f"{quoted} in request.text" if others else f"request.text == {quoted}")
@@ -423,13 +425,13 @@ def _field_matcher(name: str, pattern: str, censored: Censored) -> Any:
     if text is not None:
         return _of_field(name, censored)(unquote_plus(text))
     if "%" in pattern or "+" in re.sub(r"[\])}\w.]\+", "", pattern):
-        raise NoExchange(f"its field {name} is a pattern of encoded characters")
+        raise NoExchange(f"a rule cannot match a pattern with percent-encoded characters in its form field {name}")
     _check_words(pattern, censored)
     return {"regex": _match_whole(pattern)}
 
 
 def _fields(text: str, *, is_form: bool) -> list[tuple[str, str]]:
-    """Return the form fields in a text, or an empty list if it contains none. Values may be truncated."""
+    """Return the form fields in a string, or an empty list if it contains none. Values may be truncated."""
     parts = [part for part in text.split("&") if part]
     pattern = _FIELD if is_form else _FIELD_WITH_VALUE
     return [part.partition("=")[::2] for part in parts] if all(map(pattern.fullmatch, parts)) else []
@@ -448,7 +450,7 @@ def _of_field(name: str, censored: Censored) -> Callable[[str], str]:
     def value(text: str) -> str:
         fields = parse_qsl(censored.body(urlencode({name: text}).encode(), FORM).decode(), keep_blank_values=True)
         if not fields:
-            raise NoExchange(f"its field {name} is not kept in a recording; --no-redact takes it")
+            raise NoExchange(f"redaction removes the form field {name}; use --no-redact to keep it")
         return fields[0][1]
 
     return value
@@ -458,21 +460,24 @@ def _read_json(pattern: Mapping[str, Any], match: Match, censored: Censored) -> 
     extra, any_order = pattern.get("ignoreExtraElements") is True, pattern.get("ignoreArrayOrder") is True
     written = pattern["equalToJson"]
     if isinstance(written, str) and "${json-unit." in written.strip()[:12]:
-        raise NoExchange("its body is matched by one placeholder")
+        raise NoExchange("a rule cannot match a body that is a single placeholder")
     written = _parse(written)
     if _has_placeholder(written):
         if any_order and _has_list(written):
-            raise NoExchange("lists in its body are matched by placeholders and in any order")
+            raise NoExchange("a rule cannot match lists with placeholders in any order")
         _read_placeholders(written, (), match, censored, extra=extra)
         return
     value = _parse(censored.body(to_json(written), "application/json"))
     if (extra or any_order) and extra != any_order and _has_list(value):
-        raise NoExchange("lists in its body are matched in one order but not as a whole, or the other way around")
+        raise NoExchange(
+            "a rule can match the lists in its body only with both ignoreExtraElements and "
+            "ignoreArrayOrder, or with neither"
+        )
     if extra:
         match.put("body", "contains", value)
         return
     if not isinstance(value, dict | list):
-        raise NoExchange("its body is matched by one value, which has no name")
+        raise NoExchange("a rule cannot match a body that is a single value")
     for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
         match.put("body", pointer_text((step,)), {"equals": inner})
     match.conditions.append(f"body | length == {len(value)}")
@@ -489,7 +494,7 @@ def _has_placeholder(value: Any) -> bool:
 def _read_placeholders(
     value: Any, steps: tuple[str | int, ...], match: Match, censored: Censored, *, extra: bool
 ) -> None:
-    """Add a matcher for each member, and a condition that there are no others."""
+    """Add a matcher for each member, and a condition that excludes other members."""
     if isinstance(value, dict | list) and value:
         place = "".join(f"[{json.dumps(step, ensure_ascii=False)}]" for step in steps)
         if not extra or isinstance(value, list):
@@ -498,7 +503,7 @@ def _read_placeholders(
             _read_placeholders(inner, (*steps, step), match, censored, extra=extra)
         return
     if not steps:
-        raise NoExchange("its body is matched by one placeholder")
+        raise NoExchange("a rule cannot match a body that is a single placeholder")
     placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     if placeholder is None:
         match.put("body", pointer_text(steps), {"equals": _member(value, steps, censored)})
@@ -508,11 +513,11 @@ def _read_placeholders(
     elif placeholder["kind"] in _PLACEHOLDERS:
         match.put("body", pointer_text(steps), _PLACEHOLDERS[placeholder["kind"]])
     else:
-        raise NoExchange(f"its body is matched by the placeholder {value}")
+        raise NoExchange(f"a rule cannot match the placeholder {value} in its body")
 
 
 def _read_xml(text: str, match: Match, censored: Censored) -> None:
-    """Add a matcher for each element and attribute with a text."""
+    """Add a matcher for each element and attribute with text."""
     redacted = censored.body(text.encode(errors="replace"), "application/xml")
     try:
         before, after = (
@@ -520,9 +525,9 @@ def _read_xml(text: str, match: Match, censored: Censored) -> None:
             for content in (text.encode(errors="replace"), redacted)
         )
     except ValueError as error:
-        raise NoExchange(f"its body is matched by XML that cannot be read: {error}") from None
+        raise NoExchange(f"the XML that must match its body is invalid: {error}") from None
     if not before or before.keys() != after.keys():
-        raise NoExchange("its body is matched by XML of which a recording holds nothing; --no-redact takes it")
+        raise NoExchange("redaction removes the XML that must match its body; use --no-redact to keep it")
     for steps, value in before.items():
         is_any = not value or _XML_PLACEHOLDER.fullmatch(str(value)) is not None
         match.put("body", pointer_text(steps), {"exists": True} if is_any else {"equals": after[steps]})
@@ -541,21 +546,21 @@ def _parse(value: Any) -> Any:
 def _read_json_path(operand: Any, match: Match, censored: Censored) -> None:
     expression = operand.get("expression") if isinstance(operand, Mapping) else operand
     if not isinstance(expression, str):
-        raise ValueError("matchesJsonPath has no expression")
+        raise ValueError("matchesJsonPath must have an expression")
     inner = (
         {key: value for key, value in operand.items() if key != "expression"} if isinstance(operand, Mapping) else {}
     )
     if place := _JSON_PATH.fullmatch(expression):
         steps = _steps(place[1])
         if not steps:
-            raise NoExchange(f"its body is matched by {expression}")
+            raise NoExchange(f"a rule cannot match its body with {expression}")
         match.put("body", pointer_text(steps), _at_path(inner, steps, censored) if inner else {"exists": True})
         return
     filtered = _FILTER.fullmatch(expression)
     tests = [_TEST.fullmatch(test) for test in filtered[2].split("&&")] if filtered and not inner else [None]
     for test in tests:
         if filtered is None or test is None:
-            raise NoExchange(f"its body is matched by the JSONPath {expression}")
+            raise NoExchange(f"a rule cannot match its body with the JSONPath {expression}")
         steps, text = _steps(filtered[1] + test[1]), test[2]
         matcher: dict[str, Any] = {"exists": True}
         if test[3] is not None:
@@ -577,7 +582,7 @@ def _at_path(inner: Mapping[str, Any], steps: tuple[str | int, ...], censored: C
     if "equalToJson" in inner:
         value = _parse(inner["equalToJson"])
         if len(inner) > 1 and _has_list(value):
-            raise NoExchange("lists in its body are matched in any order")
+            raise NoExchange("a rule cannot match lists in any order here")
         value = _member(value, steps, censored)
         return {"contains": value} if inner.get("ignoreExtraElements") is True else {"equals": value}
     return _matcher(
@@ -593,5 +598,5 @@ def _member(value: Any, steps: tuple[str | int, ...], censored: Censored) -> Any
     kept = ["0" if isinstance(step, int) else step for step in steps]
     members = at_pointer(_parse(censored.body(to_json(whole), "application/json")), kept)
     if not members:
-        raise NoExchange(f"its body's member {pointer_text(steps)} is not kept in a recording; --no-redact takes it")
+        raise NoExchange(f"redaction removes the member {pointer_text(steps)} of its body; use --no-redact to keep it")
     return members[0]

@@ -32,6 +32,11 @@ class BankData:
         return self._all("cards")
 
     @property
+    def payees(self) -> Mapping[str, Mapping[str, Any]]:
+        """Holders of accounts at other banks, by IBAN."""
+        return self._all("payees")
+
+    @property
     def payments(self) -> Mapping[str, Mapping[str, Any]]:
         return self._all("payments")
 
@@ -48,16 +53,22 @@ class BankData:
             if consent["role"] == role and (account is None or account in consent["accounts"]):
                 return id
         roles = sorted({str(consent["role"]) for consent in self.consents.values()} | {UNKNOWN})
-        of = f" of the account {account}" if account else ""
-        raise UserMistake(f"the test data have no consent in the role {role!r}{of}; roles are {', '.join(roles)}")
+        of = f" for the account {account}" if account else ""
+        raise UserMistake(
+            f"there is no consent with the role {role!r}{of} in the test data; the roles are {', '.join(roles)}"
+        )
 
     def payment(self, status: str | None = None, product: str | None = None) -> str:
         """Return the id of the first payment in that state and with that product. Raises UserMistake."""
         for id, payment in self.payments.items():
             if status in (None, state_of("payments", payment)) and product in (None, payment["product"]):
                 return id
-        words = " and ".join(word for word in (status, product) if word)
-        raise UserMistake(f"the test data have no payment{f' that is {words}' if words else ''}")
+        wanted = " and ".join(
+            f"the {name} {value}" for name, value in (("status", status), ("product", product)) if value
+        )
+        if not wanted:
+            raise UserMistake("the test data has no payment")
+        raise UserMistake(f"no payment in the test data has {wanted}")
 
     def _all(self, collection: str) -> Mapping[str, Mapping[str, Any]]:
         return self._collections.get(collection, {})

@@ -39,7 +39,7 @@ class ClockControl:
         return date.fromisoformat(self._ask("GET", ("clock",))["today"])
 
     def move(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
-        """Let time pass; negative values move the clock back."""
+        """Move the clock forward, or back for negative values."""
         span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         return self._move("POST", {"move": int(span.total_seconds())})
 
@@ -66,7 +66,7 @@ class State:
         self._ask = ask
 
     def __getitem__(self, collection: str) -> dict[str, Document]:
-        """Return the current collection by id; empty if there is no such collection."""
+        """Return the current collection by id. It is empty if the collection does not exist."""
         documents: dict[str, Document] = self._ask("GET", ("state", collection))
         return documents
 
@@ -95,13 +95,14 @@ class Controls:
 
         Raises UserMistake if it does not exist or cannot be approved.
         """
-        return self._decide(id, "approve")
+        return self.decide(id, "approve")
 
     def decline(self, id: str) -> str:
-        """Decline like `approve` approves."""
-        return self._decide(id, "decline")
+        """Decline in the same way as `approve`."""
+        return self.decide(id, "decline")
 
-    def _decide(self, id: str, decision: str) -> str:
+    def decide(self, id: str, decision: str) -> str:
+        """Decide in the same way with `approve`, `decline`, `timeout` or `error`."""
         id = id.lower()
         if id in self._ask("GET", ("state", AUTHORISATIONS)):
             return state_of(AUTHORISATIONS, self._send_decision(id, decision))
@@ -113,7 +114,7 @@ class Controls:
             self._begin(family, id, document)
             waiting = self._find_waiting(id, family.collection)
         if waiting is None:
-            raise UserMistake(f"nothing about the {family.name} {id} waits for its payment user")
+            raise UserMistake(f"no authorisation of the {family.name} {id} is waiting for the payment user")
         return str(self._send_decision(waiting, decision)["resourceStatus"])
 
     def _document(self, id: str) -> tuple[Family, Document]:
@@ -126,7 +127,7 @@ class Controls:
     def _find_waiting(self, id: str, collection: str) -> str | None:
         """Return the newest unfinished authorisation.
 
-        One of a payment's cancellation comes before the payment's own.
+        The authorisation of a payment's cancellation precedes the authorisation of the payment.
         """
         document = self._ask("GET", ("state", collection))[id]
         families = [family for family in FAMILIES.values() if family.collection == collection]
@@ -139,3 +140,8 @@ class Controls:
     def _send_decision(self, id: str, decision: str) -> Document:
         decided: Document = self._ask("POST", ("sca", id), {"decide": decision})
         return decided
+
+
+def refuse_to_begin(family: Family, id: str, document: Document) -> None:
+    """Raise UserMistake, because only the app can start an authorisation."""
+    raise UserMistake(f"the {family.name} {id} has no pending authorisation: start one first")

@@ -13,7 +13,7 @@ SCA = "sca"
 """Replaces the operation if the fault is about a customer's approval."""
 
 type Phase = Literal["before", "after"]
-"""Whether the fault occurs before or after the bank has carried the request out."""
+"""Whether the fault occurs before or after the bank has processed the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class InjectedFault:
         try:
             return cls(**json.loads(text))
         except (TypeError, ValueError):
-            raise UserMistake(f"{CAMPAIGN_FAULT} is not what a campaign has written: {text[:80]!r}") from None
+            raise UserMistake(f"{CAMPAIGN_FAULT} must be a fault of a campaign, not {text[:80]!r}") from None
 
 
 def read_injected(environ: Mapping[str, str]) -> InjectedFault | None:

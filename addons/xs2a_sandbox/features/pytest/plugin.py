@@ -1,4 +1,4 @@
-"""Fixtures for pytest: `xs2a`, a bank in the test's own process, and `xs2a_server`, one in a process of its own.
+"""Fixtures for pytest: `xs2a`, a bank in the test's own process, and `xs2a_server`, a bank in a separate process.
 
 pytest imports this module in every run, so slow imports are in the fixtures.
 """
@@ -30,10 +30,10 @@ MARKER = "xs2a"
 _MEMBERS = ("cassettes", "quirk", "testdata", "dialect", "frozen_at", "seed")
 _RECORD = "record"
 _SWITCHES = {
-    "intercept": (False, "answer every HTTP client of the process, and let no HTTP to other hosts out"),
-    "virtual_time": (False, "what rules delay moves the bank's clock, and nobody waits for it"),
-    "assert_all_called": (True, "rules that a test adds fail it where they are never hit"),
-    "assert_all_matched": (False, "requests that no rule and no operation is for fail a test"),
+    "intercept": (False, "answer every HTTP client of the process, and block HTTP to other hosts"),
+    "virtual_time": (False, "delays of rules move the bank's clock instead of waiting"),
+    "assert_all_called": (True, "fail a test if a rule that it adds is never used"),
+    "assert_all_matched": (False, "fail a test if no rule and no operation matches a request"),
 }
 _EXPECTATIONS = pytest.StashKey[list["Expectation"]]()
 
@@ -51,18 +51,22 @@ class Expectation(NamedTuple):
         """Fail the test if its expectations are not met."""
         if self.interception and self.interception.refused:
             hosts = ", ".join(dict.fromkeys(self.interception.refused))
-            pytest.fail(f"xs2a has let no HTTP out to {hosts}: no client there that it can answer", pytrace=False)
+            pytest.fail(
+                f"xs2a blocked connections to {hosts}, because it cannot intercept this client; see "
+                "`xs2a-sandbox docs pytest`",
+                pytrace=False,
+            )
         missing = [exchange for exchange in self._exchanges if exchange.source in ("handler", "sandbox")]
         if self.is_replayed and missing:
-            text = "--xs2a-record=all asks the bank again"
+            text = "record it again with --xs2a-record=all"
             pytest.fail(f"the recording of this test has no answer for:{_list(missing)}\n{text}", pytrace=False)
         if self.recording:
-            return  # the bank answers, whatever rules there are
+            return  # the bank answers, regardless of rules
         if self.switches["assert_all_called"] and (unused := self.sandbox.unused_rules):
-            text = "add it with optional=True, or say xs2a(assert_all_called=False), if that may be"
-            pytest.fail(f"never hit: the added rule {', '.join(unused)}; {text}", pytrace=False)
+            text = "if this is intended, add it with optional=True, or use xs2a(assert_all_called=False)"
+            pytest.fail(f"the added rule {', '.join(unused)} was never used; {text}", pytrace=False)
         if self.switches["assert_all_matched"] and (unmatched := self.sandbox.unmatched):
-            pytest.fail(f"no rule and no operation is for:{_list(unmatched)}", pytrace=False)
+            pytest.fail(f"no rule and no operation matches:{_list(unmatched)}", pytrace=False)
 
     def keep(self) -> None:
         """Keep the recording of a test that has passed."""
@@ -101,26 +105,34 @@ class TestRecording(NamedTuple):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini("xs2a_cassettes", "folders of cassettes laid over the bundled ones, later ones win", "paths")
-    parser.addini("xs2a_quirk", "what the bank does otherwise, by name, such as pending-ids-change", "args")
-    parser.addini("xs2a_testdata", "a YAML file laid over the bundled customers, accounts, consents and payments")
-    parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
-    parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
-    parser.addini("xs2a_seed", "with xs2a_frozen_at: ids are the same in every test, and again")
-    parser.addini("xs2a_confdir", "the folder with the key of recordings' pseudonyms, instead of ~/.xs2a-sandbox")
+    parser.addini(
+        "xs2a_cassettes",
+        "folders of cassettes that override or extend the bundled ones; later ones override earlier ones",
+        "paths",
+    )
+    parser.addini("xs2a_quirk", "undocumented bank behaviours to imitate, such as pending-ids-change", "args")
+    parser.addini(
+        "xs2a_testdata", "a YAML file that overrides or extends the bundled customers, accounts, consents and payments"
+    )
+    parser.addini("xs2a_dialect", "dialect of the bank: the name of a folder of cassettes")
+    parser.addini("xs2a_frozen_at", "freeze the bank's clock at this time, until a test moves or sets it")
+    parser.addini("xs2a_seed", "with xs2a_frozen_at: create the same ids in every test and every run")
+    parser.addini(
+        "xs2a_confdir", "the folder with the key for the pseudonyms of recordings, instead of ~/.xs2a-sandbox"
+    )
     for name, (default, what) in _SWITCHES.items():
         parser.addini(f"xs2a_{name}", what, "bool", default=default)
     parser.getgroup("xs2a").addoption(
         "--xs2a-record",
         choices=("once", "none", "all"),
         default="once",
-        help="ask the bank of tests marked xs2a(record=URL) where there is no recording (once, the default), "
-        "never (none), or in every test, and record it anew (all)",
+        help="record tests marked xs2a(record=URL) if they have no recording (once, the default), "
+        "never (none), or every time (all)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    text = "more cassettes, quirks, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
+    text = "set cassettes, quirks, test data, dialect or time of the fixtures xs2a and xs2a_server"
     members = "cassettes=[…], quirk=[…], testdata=…, dialect=…, frozen_at=…, seed=…"
     members = ", ".join(
         [members, f"{_RECORD}=URL", *(f"{name}={not default}" for name, (default, _) in _SWITCHES.items())]
@@ -283,7 +295,7 @@ def pytest_runtest_makereport(
             expectation.sandbox for node in item.listchain() for expectation in node.stash.get(_EXPECTATIONS, ())
         ]
         report.sections += [("xs2a journal", str(sandbox.journal)) for sandbox in sandboxes]
-    # With a fault, only a test that knows about it can tell what is wrong; without one, every failure counts.
+    # With a fault, only failures of tests that know about it count; without one, every failure counts.
     if report.failed:
         from xs2a_sandbox.features.pytest import injected_fault
 
@@ -304,7 +316,7 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
         choices = (*_MEMBERS, _RECORD, *_SWITCHES)
         if marker.args or (unknown := sorted(marker.kwargs.keys() - {*choices})):
             what = "no positional arguments" if marker.args else f"no {unknown[0]}"
-            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(choices)}", pytrace=False)
+            pytest.fail(f"the marker xs2a accepts {what}; its arguments are {', '.join(choices)}", pytrace=False)
         lists = {name: settings[name] for name in _MEMBERS[:2]}
         for name in lists:
             members = marker.kwargs.get(name, ())
@@ -329,7 +341,7 @@ def _record_of(request: pytest.FixtureRequest) -> TestRecording | None:
     if not banks:
         return None
     if request.fixturename != "xs2a":
-        pytest.fail(f"xs2a: record is for the fixture xs2a; {request.fixturename} records nothing", pytrace=False)
+        pytest.fail(f"xs2a: record works only with the fixture xs2a, not with {request.fixturename}", pytrace=False)
     from xs2a_sandbox.features.pytest.recorded_test import RecordedTest
 
     config = request.config
@@ -349,9 +361,10 @@ def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
 
     names = [field.name for field in fields(RealBank)]
     if unknown := [name for name in written if name not in names]:
-        text = f"there is no {unknown[0]!r}{did_you_mean(unknown[0], names)}"
+        hint = did_you_mean(unknown[0], names) or f"; the keys are {', '.join(names)}"
+        text = f"unknown key {unknown[0]!r} in the bank{hint}"
     elif "url" not in written:
-        text = "it names no bank: give its URL, such as https://api.bank.example/psd2"
+        text = "the URL of the bank is missing: set url, such as https://api.bank.example/psd2"
     else:
         try:
             (bank,) = BANKS.read([written], directory)
@@ -376,7 +389,7 @@ def _confdir(record: TestRecording) -> dict[str, Any]:
 
 
 def _switches_of(request: pytest.FixtureRequest) -> dict[str, bool]:
-    """Return the switches in the nearest marker, or else in the ini file."""
+    """Return the switches in the nearest marker, otherwise in the ini file."""
     switches = {name: bool(request.config.getini(f"xs2a_{name}")) for name in _SWITCHES}
     for marker in reversed(list(request.node.iter_markers(MARKER))):  # the nearest last
         switches |= {name: value for name, value in marker.kwargs.items() if name in _SWITCHES}

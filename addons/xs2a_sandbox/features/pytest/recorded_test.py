@@ -19,7 +19,7 @@ from xs2a_sandbox.features.pytest.sandbox import Blueprint
 from xs2a_sandbox.journal.log_line import LogEntry
 
 type RecordMode = Literal["once", "none", "all"]
-"""When the bank is asked: if there is no recording; never; in every run."""
+"""When to record: if there is no recording, never, or in every run."""
 
 _LONGEST = 80
 
@@ -48,10 +48,10 @@ class RecordedTest:
             return True
         is_there = self.folder.exists()
         if mode == "none" and not is_there:
-            text = "run the test with --xs2a-record=once where its bank can be reached, and keep the folder"
+            text = "run the test with --xs2a-record=once on a machine that can reach the bank, and keep the folder"
             raise UserMistake(f"there is no recording {self.folder}: {text}")
         if is_there and not any(self.cassettes.glob("*.yaml")):
-            text = f"xs2a-sandbox derive {self.folder}, or delete the folder, so that the bank is asked again"
+            text = f"run xs2a-sandbox derive {self.folder}, or delete the folder to record again"
             raise UserMistake(f"the recording {self.folder} has no cassettes: {text}")
         return not is_there
 
@@ -81,14 +81,14 @@ class RecordingRun:
             if exchange.source != "bank":
                 reason = exchange.reason or f"answered {exchange.status} by the sandbox"
                 request = f"{exchange.method} {exchange.path}"
-                raise UserMistake(f"nothing is recorded: the bank has not answered {request}: {reason}")
+                raise UserMistake(f"nothing is recorded, because the bank did not answer {request}: {reason}")
         if recording is None or recording.lost or not recording.exchanges:
             lost = recording.lost if recording else 0
-            why = f"{lost} exchanges could not be written" if lost else "the test has asked its bank for nothing"
-            raise UserMistake(f"nothing is recorded: {why}")
+            why = f"{lost} exchanges could not be written" if lost else "the test sent no request to the bank"
+            raise UserMistake(f"nothing is recorded, because {why}")
         derived = derive(self._fresh, self._blueprint.interface, self._blueprint.schemas)
         if not derived.rules:
-            raise UserMistake(f"nothing is recorded that could answer again: {'; '.join(derived.left_out)}")
+            raise UserMistake(f"nothing in the recording can be replayed: {'; '.join(derived.left_out)}")
         _replace(self._folder, self._fresh)
         return derived.left_out
 
@@ -123,5 +123,5 @@ def _replace(folder: Path, fresh: Path) -> None:
                 os.rename(earlier, folder)
             raise
     except OSError as error:
-        raise UserMistake(f"the recording cannot be kept as {folder}: {error.strerror}") from None
+        raise UserMistake(f"the recording cannot be moved to {folder}: {error.strerror}") from None
     shutil.rmtree(earlier, ignore_errors=True)

@@ -80,7 +80,7 @@ class Blueprint:
         return Banks(Bank(interface, self.schemas, real, base_path=settings.base_path, replay=replay))
 
     def engine(self, interface: Interface, store: Store, journal: Journal, **options: Any) -> Engine:
-        """Return an engine with these files; `options` are further parts."""
+        """Return an engine with these files. `options` are further parts."""
         settings = self.settings
         parts = Parts(
             self._banks(interface),
@@ -110,7 +110,7 @@ NO_BODY: Any = object()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SandboxResponse:
-    """The answer of `Sandbox.request`. `fault` is what a door would do to the connection."""
+    """The answer of `Sandbox.request`. `fault` is the fault that a door would apply to the connection."""
 
     status: int
     headers: Headers
@@ -130,10 +130,10 @@ class SandboxResponse:
 
 
 class Sandbox(Controls):
-    """A bank of its own: its state, clock, rules and journal are separate from other sandboxes.
+    """A bank with its own state, clock, rules and journal, separate from other sandboxes.
 
-    Files that added rules name are in `directory`. With `virtual_time` nobody waits for the delays of rules: the bank's
-    clock moves instead, and a client with a shorter time limit gets its timeout at once. A real bank is asked over the
+    Files that added rules name are in `directory`. With `virtual_time`, delays of rules take no time: the bank's clock
+    moves instead, and a client with a shorter time limit gets its timeout at once. A real bank is asked over the
     `egress`.
     """
 
@@ -190,7 +190,7 @@ class Sandbox(Controls):
         return httpx.AsyncClient(**{"transport": transport, "base_url": self.base_url, **options})
 
     def mount(self, session: "requests.Session") -> "requests.Session":
-        """Send every request of this session here from now on."""
+        """Send every request of this session to this sandbox from now on."""
         adapter = requests_adapter(self.answer, self._loop)
         session.adapters.clear()  # an adapter with a longer prefix would win
         session.mount("https://", adapter)
@@ -215,9 +215,10 @@ class Sandbox(Controls):
         query: Mapping[str, Any] | None = None,
         consent: str | None = None,
     ) -> SandboxResponse:
-        """Send a request. The id of a `consent` is put where the dialect has it.
+        """Send a request. The id in `consent` is put where the dialect expects it.
 
-        A request id and the customer's address are added unless `headers` contain them; None there leaves a header out.
+        A request id and the customer's IP address are added unless `headers` contain them. None there leaves a header
+        out.
         """
         usual = self._usual_headers()
         if json is not NO_BODY:
@@ -249,12 +250,12 @@ class Sandbox(Controls):
         """Return the request with the consent, unless one of its `own` headers names one."""
         places = [place for place in self._engine.interface.things["consent"].sent if place.part != "path"]
         if not places:
-            raise UserMistake("the dialect names consents in paths only: write the id there, not as consent=")
+            raise UserMistake("in this dialect the consent id is part of the path: put it there, and remove consent=")
         return request if places[0].part == "headers" and places[0].name in own else put(request, places[0], consent)
 
     @contextmanager
     def intercept(self) -> Iterator["Interception"]:
-        """Answer all HTTP clients in this process, and let no HTTP out to other hosts, within the context.
+        """Answer all HTTP clients in this process, and block HTTP to other hosts, within the context.
 
         Connections to this machine and other protocols are not affected. If nested, the innermost one answers.
         """
@@ -348,7 +349,7 @@ class Sandbox(Controls):
         # A page shows errors to the customer in HTML.
         if response.status >= 300:
             said = messages(read_json(response.body)) if request.method == "POST" else ()
-            raise UserMistake(": ".join([f"the bank starts no authorisation of {id}", *said]))
+            raise UserMistake(": ".join([f"the bank does not start an authorisation of {id}", *said]))
 
     def _starting_request(self, family: Family, id: str, document: Document) -> Request | None:
         interface = self._engine.interface

@@ -1,4 +1,4 @@
-"""A sandbox with sockets in a process of its own, for apps under test that are separate processes."""
+"""A sandbox with sockets in a separate process, for apps under test that are separate processes."""
 
 import json
 import os
@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from xs2a_sandbox.bank import TestData
-from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.kinds import PREFIX
 from xs2a_sandbox.control.client import Client
@@ -23,9 +22,8 @@ from xs2a_sandbox.control.journal import read
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.pytest.bank_data import BankData
 from xs2a_sandbox.features.pytest.calls import Calls, is_unmatched
-from xs2a_sandbox.features.pytest.controls import Controls
+from xs2a_sandbox.features.pytest.controls import Controls, refuse_to_begin
 from xs2a_sandbox.journal.journal import COUNT, Journaled
-from xs2a_sandbox.state import Document
 from xs2a_sandbox.state.session import is_session_name
 
 _SECONDS = 20.0
@@ -111,14 +109,14 @@ class SessionJournal:
 
 
 class Served(Controls):
-    """A session of a sandbox with sockets. `ca_file` is what clients have to trust for `proxies` and `tls_url`."""
+    """A session of a sandbox with sockets. Clients have to trust the CA in `ca_file` for `proxies` and `tls_url`."""
 
     def __init__(self, process: Process, session: str) -> None:
         if not is_session_name(session):
-            raise UserMistake(f"{session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+            raise UserMistake(f"{session!r} is not a valid session name: use 1 to 64 characters from A-Z a-z 0-9 . _ -")
         client = self._client = process.client(session)
         self._optional: set[str] = set()
-        super().__init__(client.ask, _begin)
+        super().__init__(client.ask, refuse_to_begin)
         self.journal = Calls(SessionJournal(client, session))
         self.process = process
         self.session = session
@@ -153,7 +151,7 @@ class Served(Controls):
 
     @property
     def unmatched(self) -> list[Journaled]:
-        """The requests that no rule and no operation matched, oldest first, as far as the journal goes back."""
+        """The requests in the journal that no rule and no operation matched, oldest first."""
         return list(filter(is_unmatched, self.journal.calls))
 
     @property
@@ -178,7 +176,3 @@ class Served(Controls):
     @property
     def ca_file(self) -> str:
         return str(self.process.ca_file)
-
-
-def _begin(family: Family, id: str, document: Document) -> None:
-    raise UserMistake(f"the {family.name} {id} has no authorisation that waits: start one first")

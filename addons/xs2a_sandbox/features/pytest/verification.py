@@ -10,7 +10,7 @@ from xs2a_sandbox.signatures import answers
 
 
 class SignedAnswer(Protocol):
-    """An answer of requests, of httpx, or of the sandbox's own clients, whose body has been read."""
+    """A response from requests, httpx or the sandbox's own clients, with its body already read."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...

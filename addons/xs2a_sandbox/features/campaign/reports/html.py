@@ -4,8 +4,11 @@ from pathlib import Path
 
 from xs2a_sandbox.documents.html_templates import environment
 from xs2a_sandbox.features.campaign.campaign import Results
+from xs2a_sandbox.features.campaign.fault_sentences import describe
 from xs2a_sandbox.features.campaign.finding_file import name_of, replay
-from xs2a_sandbox.features.campaign.reports.table import FOUND, columns, exits, rows, summary, verdict
+from xs2a_sandbox.features.campaign.left_out import group_left_out
+from xs2a_sandbox.features.campaign.reports.table import exits, groups, rows, tried
+from xs2a_sandbox.wording import say_count
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -18,12 +21,13 @@ def as_html(results: Results, findings: Path) -> str:
         .render(
             results=results,
             rows=rows(results.results),
-            columns=columns(results.results),
-            summary=summary(results),
+            groups=groups(results.results),
+            tried=tried(results),
+            left_out=group_left_out(results.left_out),
             style=(_TEMPLATES / "campaign.css").read_text(),
-            verdict=verdict,
-            found=FOUND,
+            describe=describe,
             exits=exits,
+            say_count=say_count,
             name_of=name_of,
             replay=lambda result: replay(result, results, findings),
         )

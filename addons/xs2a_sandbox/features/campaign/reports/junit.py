@@ -4,6 +4,7 @@ from pathlib import Path
 
 from xs2a_sandbox.documents.report_files import CaseResult, as_junit
 from xs2a_sandbox.features.campaign.campaign import FaultResult, Results
+from xs2a_sandbox.features.campaign.fault_sentences import describe
 from xs2a_sandbox.features.campaign.finding_file import replay
 from xs2a_sandbox.features.campaign.reports.table import exits, rows, summary
 from xs2a_sandbox.journal.log_line import make_printable
@@ -12,7 +13,7 @@ from xs2a_sandbox.journal.log_line import make_printable
 def write(results: Results, findings: Path) -> str:
     """Return a suite for each point, and a test case for each fault, with the same names in every campaign."""
     suites = {row.point: [_case(results, result, findings) for result in row.results] for row in rows(results.results)}
-    told = "\n".join([summary(results), *results.warnings])
+    told = "\n".join([*summary(results), *results.warnings])
     about = CaseResult("campaign", "has let something go wrong", output=told)
     return as_junit("xs2a-sandbox campaign", {**suites, "campaign": [about]})
 
@@ -28,6 +29,7 @@ def _case(results: Results, result: FaultResult, findings: Path) -> CaseResult:
         make_printable(result.findings[0].text),
         result.findings[0].oracle,
         "\n".join(make_printable(f"{finding.oracle}: {finding.text}") for finding in result.findings),
-        f"{exits(result)}\nplay it again: {make_printable(replay(result, results, findings))}",
+        f"{make_printable(describe(result.fault, result.order))}\n{exits(result)}\n"
+        f"replay: {make_printable(replay(result, results, findings))}",
         result.seconds,
     )

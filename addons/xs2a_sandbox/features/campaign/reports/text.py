@@ -4,11 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xs2a_sandbox.features.campaign.campaign import Results
+from xs2a_sandbox.features.campaign.fault_sentences import describe
 from xs2a_sandbox.features.campaign.finding_file import replay
-from xs2a_sandbox.features.campaign.reports.table import exits, groups, rows, summary
+from xs2a_sandbox.features.campaign.reports.table import FindingGroup, exits, groups, rows, summary
 from xs2a_sandbox.journal.log_line import make_printable
+from xs2a_sandbox.wording import say_count
 
-_LONGEST, _MOST_ALIKE = 200, 6
+_LONGEST, _MOST_FAULTS = 200, 6
+_EXPLAINED, _MOST_MISTAKES = 2, 4
+"""Up to so many mistakes are all explained; of more, only the first is. So a finding has at most ten lines."""
 
 
 def as_text(results: Results, findings: Path) -> str:
@@ -20,19 +24,30 @@ def _lines(results: Results, findings: Path) -> Iterator[str]:
     table = rows(results.results)
     width = max((len(row.point) for row in table), default=0)
     for row in table:
-        with_findings = f"{row.with_findings} found" if row.with_findings else ""
-        yield f"{row.point:{width}}  {len(row.results):>3} tried  {with_findings}".rstrip()
+        with_findings = f", {len(row.found)} with findings" if row.found else ""
+        yield f"{row.point:{width}}  {len(row.results):>3} tried{with_findings}"
     for group in groups(results.results):
-        first = group[0]
         yield ""
-        yield f"{first.fault}  ({exits(first)})"
-        if others := [f"{result.fault.name} {result.fault.phase}" for result in group[1:]]:
-            more = f" and {len(others) - _MOST_ALIKE} more" if len(others) > _MOST_ALIKE else ""
-            yield f"  and alike: {', '.join(others[:_MOST_ALIKE])}{more}"
-        for finding in first.findings:
-            text = " ".join(finding.text.split())
-            yield make_printable(f"  {finding.oracle}: {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
-        yield f"  play it again: {replay(first, results, findings)}"
+        yield from _group_lines(group, results, findings)
     yield ""
     yield from (f"warning: {text}" for text in results.warnings)
-    yield summary(results)
+    yield from summary(results)
+
+
+def _group_lines(group: FindingGroup, results: Results, findings: Path) -> Iterator[str]:
+    first, *others = group.results
+    yield f"{first.fault}  ({exits(first)})"
+    call = f"{group.call}: " if group.call else ""
+    yield make_printable(f"  at the bank: {call}{describe(first.fault, first.order)}")
+    if others:
+        named = ", ".join(f"{one.fault.name} {one.fault.phase}" for one in others[:_MOST_FAULTS])
+        more = f" and {len(others) - _MOST_FAULTS} more" if len(others) > _MOST_FAULTS else ""
+        yield f"  the same with {say_count(len(others), 'other fault')}: {named}{more}"
+    mistakes = group.mistakes
+    for position, mistake in enumerate(mistakes[:_MOST_MISTAKES]):
+        text = " ".join(mistake.text.split())
+        yield make_printable(f"  {mistake.oracle}: {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
+        if position == 0 or len(mistakes) <= _EXPLAINED:
+            yield f"  expected: {mistake.expected}"
+            yield f"  why: {mistake.why}"
+    yield f"  replay: {replay(first, results, findings)}"

@@ -15,7 +15,7 @@ _COLOURS = {"new": "bold red", "gone": "green", "flaps": "yellow", "standing": "
 
 
 def as_json(changes: Changes, runs: int) -> str:
-    """The same for programs."""
+    """Return the changes as JSON, for programs."""
     value = {
         "runs": runs,
         "new": [_drift(drift) for drift in changes.new],

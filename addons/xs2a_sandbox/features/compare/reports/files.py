@@ -138,7 +138,7 @@ def _report_operation(report: Report, operation: str) -> CaseResult:
         if exchange.verdict not in COMPARED
     ]
     case = CaseResult(operation, "can be compared", seconds=seconds)
-    message = f"{len(troubles)} of {len(exchanges)} exchanges cannot be compared"
+    message = f"{len(troubles)} of {len(exchanges)} exchanges could not be compared"
     return replace(case, outcome="error", message=message, text="\n".join(troubles)) if troubles else case
 
 

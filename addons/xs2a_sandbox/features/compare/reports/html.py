@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """The places that differ, and those whose whole content differs."""
+    """The `places` to highlight, with their severity, and the places whose `whole` content is highlighted."""
 
     places: dict[Pointer, Severity]
     whole: set[Pointer]

@@ -55,7 +55,10 @@ def suggest(report: Report) -> tuple[list[dict[str, str]], list[NoRule]]:
             refusals.append(NoRule(group.operation, where, group.kind, because))
             continue
         count = f"{len(pairs)} time{'' if len(pairs) == 1 else 's'}"
-        why = f"the {'header' if group.header else 'value'} differed {count}, wherever it stood; say why that is right"
+        why = (
+            f"the {'header' if group.header else 'value'} differed {count}, at every place; explain here why "
+            "this is correct"
+        )
         operation = {} if group.operation == UNKNOWN else {"operation": group.operation}
         rules.append({**group.place, "kind": group.kind, **operation, "why": why})
     return rules, sorted(refusals, key=lambda r: (r.operation, r.where, r.kind))
@@ -80,13 +83,13 @@ def _find_refused(
     if consequence := next(
         (finding.consequence for _, finding in pairs if finding.consequence not in _WITHOUT_MEANING), None
     ):
-        return f"{consequence}: it has a meaning that the interface declares, and an app goes by it"
+        return f"{consequence}: the interface defines its meaning, and apps rely on it"
     if group.header:
         return None if group.header.isascii() and " " not in group.header else "its name is not shown"
     if not group.path:
         return "the root: a rule would ignore the whole body"
     if any(isinstance(step, str) and "*" in step for _, finding in pairs for step in finding.pointer or ()):
-        return "not to be written: a * in the name of a member would be a wildcard"
+        return "impossible: a * in the name of a member would be a wildcard"
     if any(finding.where.endswith("/…") for _, finding in pairs):
         return "its place is not shown"
     drifted = {(exchange.number, finding.pointer) for exchange, finding in pairs}
@@ -98,7 +101,7 @@ def _find_refused(
         for place in _places(body.value if body.kind == "json" else None, group.path):
             has_counterpart = not any(place[: len(pointer)] == pointer for pointer in alone)
             if has_counterpart and (exchange.number, place) not in drifted:
-                return f"too broad: {pointer_text(group.path)} is also {pointer_text(place)}, which did not drift"
+                return f"too broad: {pointer_text(group.path)} also matches {pointer_text(place)}, which did not drift"
     return None
 
 

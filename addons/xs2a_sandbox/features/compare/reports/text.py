@@ -50,7 +50,7 @@ def remarks(report: Report, console: Console) -> None:
     for place, why in report.unused:
         console.print(Text(f"unused   {place}: ignored nothing ({why})", "yellow"))
     for place, why in report.lapsed:
-        console.print(Text(f"lapsed   {place}: its last day is over ({why})", "yellow"))
+        console.print(Text(f"lapsed   {place}: this rule has expired ({why})", "yellow"))
 
 
 def _behaviour(behaviour: BehaviourComparison, console: Console) -> None:
@@ -66,8 +66,8 @@ def _behaviour(behaviour: BehaviourComparison, console: Console) -> None:
         console.print(Text(f"  then  {difference.then}", "red"))
         console.print(Text(f"  now   {difference.now}", "green"))
     for thing in behaviour.alone:
-        console.print(Text(f"only one of the two has a {thing}: its states are not compared", "yellow"))
-    chains = f"{len(behaviour.chains_then)} chains of states then, {len(behaviour.chains_now)} now"
+        console.print(Text(f"only one of the two has a {thing}, so its states are not compared", "yellow"))
+    chains = f"{len(behaviour.chains_then)} sequences of states then, {len(behaviour.chains_now)} now"
     console.print(Text(f"{chains}, {len(behaviour.differences)} differences of behaviour"))
 
 

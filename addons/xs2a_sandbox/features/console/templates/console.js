@@ -14,18 +14,49 @@
     setTimeout(() => { button.textContent = name; }, 1500);
   });
   showCopies(document);
+
+  // A command that runs in the background: each part of its page is replaced when it has changed
+  const run = document.querySelector("[data-refresh]"), shown = new Map();
+  const refresh = async () => {
+    let html;
+    try {
+      const answer = await fetch(run.dataset.refresh);
+      if (!answer.ok) throw new Error(answer.status);
+      html = await answer.text();
+    } catch { setTimeout(refresh, 2000); return; }
+    const fresh = document.createElement("template");
+    fresh.innerHTML = html;
+    const isLive = fresh.content.querySelector("[data-live]");
+    fresh.content.querySelectorAll("[data-part]").forEach(part => {
+      if (shown.get(part.id) === part.outerHTML) return;
+      shown.set(part.id, part.outerHTML);
+      showCopies(part);
+      find(part.id).replaceWith(part);
+    });
+    if (isLive) setTimeout(refresh, 1000);
+  };
+  if (run) {
+    run.querySelectorAll("[data-part]").forEach(part => shown.set(part.id, part.outerHTML));
+    setTimeout(refresh, 1000);
+  }
   if (!rows) return;
 
   // The exchange beside the list
-  let opened = new URLSearchParams(location.search).get("open"), asked = 0;
+  let opened = find("open").value || null, asked = 0;
   const rowOf = number => rows.querySelector(`tr[data-number="${CSS.escape(number)}"]`);
   const mark = () => rows.querySelectorAll("tr").forEach(row => {
     if (row.dataset.number === opened) row.setAttribute("aria-current", "true"); else row.removeAttribute("aria-current");
   });
   const remember = () => {
-    const query = new URLSearchParams(location.search);
-    if (opened) query.set("open", opened); else query.delete("open");
-    history.replaceState(null, "", location.pathname + (query.size ? "?" + query : ""));
+    const withOpen = address => {
+      const url = new URL(address);
+      if (opened) url.searchParams.set("open", opened); else url.searchParams.delete("open");
+      return url.href;
+    };
+    history.replaceState(null, "", withOpen(location.href));
+    // A search, and links to other searches, keep the exchange open.
+    find("open").value = opened || ""; find("open").disabled = !opened;
+    document.querySelectorAll(".keeps-open").forEach(link => { link.href = withOpen(link.href); });
   };
   const ready = () => {
     showCopies(pane);
@@ -76,7 +107,7 @@
     const does = {
       j: () => step(1), k: () => step(-1), "/": () => find("search").focus(), "?": () => help.showModal(),
       p: () => pause.hidden || pause.click(), Escape: () => opened && shut(),
-      Enter: () => { if (opened && document.activeElement === document.body) location.href = rows.dataset.page + opened; },
+      Enter: () => { if (opened && !inPane && !document.activeElement.matches("a,button,summary")) location.href = rows.dataset.page + opened; },
       ArrowDown: inPane ? null : () => step(1), ArrowUp: inPane ? null : () => step(-1),
     }[event.key];
     if (!does) return;
@@ -108,7 +139,7 @@
       part.innerHTML = event.data;
       const list = rows.closest(".list"), height = list.scrollTop ? rows.offsetHeight : 0;
       rows.prepend(part.content);
-      // Whoever has scrolled down goes on reading where they are.
+      // Keep the position of a user who has scrolled down.
       if (height) list.scrollTop += rows.offsetHeight - height;
       while (rows.children.length > most) rows.lastElementChild.remove();
       const none = find("none");

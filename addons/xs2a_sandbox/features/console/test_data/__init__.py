@@ -1,4 +1,4 @@
-"""Test data that is created on the page of the bank: the forms, the documents that they make, and the file to save."""
+"""Creates test data with the forms of the page Bank, and saves it as a file."""
 
 from xs2a_sandbox.features.console.test_data.forms import MOST_ENTRIES, FieldError, create, show_forms
 from xs2a_sandbox.features.console.test_data.saving import read_changes, saved_test_data

@@ -10,15 +10,16 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
+from xs2a_sandbox.bank.entry_kinds import KINDS
 from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, is_iban, is_uuid
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.test_data.ibans import make_iban
-from xs2a_sandbox.features.console.test_data.made_entries import KINDS, EntryOrder, make_entries
+from xs2a_sandbox.features.console.test_data.made_entries import EntryOrder, make_entries
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.state import documents
 
 MOST_ENTRIES = 2_000
-"""The entries that one form makes."""
+"""The most entries that one form creates."""
 _MOST_DAYS = 3_650
 _LONGEST = 200
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
@@ -37,7 +38,7 @@ _FIELDS = (
     ),
 )
 _OF_THE_BANK = ("product", "bic", "type", "status", "usage")
-"""The members that a new account has from another account of the bank."""
+"""The members that are copied from another account of the bank to a new one."""
 
 type State = Mapping[str, Mapping[str, dict[str, Any]]]
 
@@ -52,7 +53,7 @@ class FieldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BankForms:
-    """The fields of the forms with the values to show, and the choices that there are."""
+    """The fields of the forms with the values to show, and the available choices."""
 
     sent: Mapping[str, str]
     opened: str
@@ -62,7 +63,7 @@ class BankForms:
 
 
 def show_forms(visit: ConsoleVisit, state: State) -> BankForms:
-    """The forms as they were sent, or with the values to begin with."""
+    """Return the forms with the values that were sent, or with default values."""
     model = _find_model(state)
     beginning = {
         "account_currency": model["currency"] if model else "EUR",
@@ -134,7 +135,7 @@ async def _create_account(visit: ConsoleVisit, sent: Mapping[str, str], state: S
 def _read_account_numbers(
     sent: Mapping[str, str], accounts: Mapping[str, dict[str, Any]], model: dict[str, Any] | None
 ) -> tuple[str, str | None]:
-    """The id and the IBAN of a new account. Those that are left out are made in the way of the bank's accounts."""
+    """Return the id and the IBAN of a new account. Missing ones are generated like those of the bank's accounts."""
     iban: str | None = "".join(sent.get("account_iban", "").split()).upper()
     if iban and not is_iban(iban):
         raise FieldError("account_iban", f"Enter {EXPECTED['iban']}, or nothing for a new one.")
@@ -147,7 +148,7 @@ def _read_account_numbers(
             raise FieldError("account_id", f"There is an account {id} already.")
         if _LIKE_AN_IBAN.fullmatch(id) and not is_iban(id):
             raise FieldError("account_id", f"{id} looks like an IBAN, but its check digits are wrong.")
-    # The same accounts lead to the same new one.
+    # The same accounts always give the same new account.
     random = Random(len(accounts))
     if not iban and not is_iban(id):
         like = next(iter(_ibans(accounts)), None)
@@ -162,7 +163,7 @@ def _read_account_numbers(
 
 
 def _make_id(ids: list[str], random: Random) -> str:
-    """An id in the form of the first one."""
+    """Return an id with the form of the first one."""
     first = ids[0]
     if is_uuid(first):
         return str(UUID(bytes=random.randbytes(16), version=4))
@@ -234,7 +235,7 @@ def _read_new_id(field: str, text: str, known: Mapping[str, Any], what: str) -> 
 
 
 def _read_text(field: str, sent: Mapping[str, str], needed: str = "") -> str:
-    """The text of a field, which must not be empty if `needed` says so."""
+    """Return the text of a field. `needed` is the error for an empty field; without it the field may be empty."""
     text = sent.get(field, "")
     if needed and not text:
         raise FieldError(field, needed)
@@ -258,7 +259,7 @@ def _read_amount(field: str, sent: Mapping[str, str], default: Decimal) -> Decim
 
 
 def _find_model(state: State) -> dict[str, Any] | None:
-    """The first account of the bank that a new one may resemble."""
+    """Return the bank's first account that can be a model for a new one."""
     usable = (account for account in state.get("accounts", {}).values() if account.get("status") in (None, "enabled"))
     return next((account for account in usable if _is_sound("accounts", account)), None)
 
@@ -269,7 +270,7 @@ def _types_of_balances(model: dict[str, Any] | None) -> list[str]:
 
 
 def _ibans(accounts: Mapping[str, dict[str, Any]]) -> dict[str, None]:
-    """The IBANs of accounts, in their order."""
+    """Return the IBANs of the accounts in order."""
     numbers = (account.get("iban") or id for id, account in accounts.items())
     return dict.fromkeys(number for number in numbers if isinstance(number, str) and is_iban(number))
 
@@ -280,7 +281,7 @@ def _is_sound(collection: str, document: dict[str, Any]) -> bool:
 
 
 def _name(id: str, document: Mapping[str, Any]) -> str:
-    """The text of a choice."""
+    """Return the label of a customer or account in a list of choices."""
     return ", ".join(_words(id, document))
 
 

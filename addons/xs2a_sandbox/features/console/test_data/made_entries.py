@@ -8,72 +8,13 @@ from itertools import islice
 from random import Random
 from typing import Any
 
+from xs2a_sandbox.bank.entry_kinds import KINDS, EntryKind
 from xs2a_sandbox.features.console.test_data.ibans import make_iban
 
 
 @dataclass(frozen=True, slots=True)
-class EntryKind:
-    """A kind of entry, with the amounts it has by default. A monthly kind has one partner and one amount."""
-
-    title: str
-    code: str
-    low: Decimal
-    high: Decimal
-    partners: tuple[str, ...]
-    text: str
-    """The remittance, with `{partner}` and `{month}`."""
-    is_credit: bool = False
-    is_monthly: bool = False
-
-
-KINDS: Mapping[str, EntryKind] = {
-    "card": EntryKind(
-        "Card payments",
-        "PMNT-CCRD-POSD",
-        Decimal(2),
-        Decimal(80),
-        (
-            *("Morning Glory Bakery", "Lindenhof Market", "Soap Bubble Drugstore", "Dog-Ear Bookshop", "Blue Jug Inn"),
-            *("Limoncella Trattoria", "Spoke and Wheel Cycles", "Overland Petrol Station", "Soft Step Shoes"),
-        ),
-        "Card payment {partner}",
-    ),
-    "received": EntryKind(
-        "Transfers received",
-        "PMNT-RCDT-ESCT",
-        Decimal(5),
-        Decimal(200),
-        ("Robin Larkfield", "Sasha Winterbourne", "Noor Appleyard", "Mika Fennimore"),
-        "From {partner}",
-        is_credit=True,
-    ),
-    "salary": EntryKind(
-        "Salaries, one a month",
-        "PMNT-RCDT-SALA",
-        Decimal(1800),
-        Decimal(3200),
-        ("Millbrook Machine Works",),
-        "Salary {month}",
-        is_credit=True,
-        is_monthly=True,
-    ),
-    "rent": EntryKind(
-        "Rent, one a month",
-        "PMNT-ICDT-STDO",
-        Decimal(600),
-        Decimal(1200),
-        ("Chestnut Court Property Management",),
-        "Rent {month}",
-        is_monthly=True,
-    ),
-}
-"""By the beginning of the ids of their entries."""
-
-
-@dataclass(frozen=True, slots=True)
 class EntryOrder:
-    """The entries to make: their number, the limits of their amounts, the days before `today` that they are spread
-    over, and the seed."""
+    """The entries to make: `count` entries from `low` to `high`, spread over `days` before `today`."""
 
     kind: str
     count: int
@@ -117,7 +58,7 @@ def make_entries(order: EntryOrder, account: Mapping[str, Any], holder: str, iba
 
 
 def _days(order: EntryOrder, kind: EntryKind, random: Random) -> Iterator[date]:
-    """The days of the entries, the last day first."""
+    """Yield the days of the entries, the last day first."""
     if kind.is_monthly:
         yield from islice(_first_days_of_months(order.today), order.count)
         return
@@ -133,7 +74,7 @@ def _first_days_of_months(day: date) -> Iterator[date]:
 
 
 def _amounts(account: Mapping[str, Any]) -> Iterator[Decimal]:
-    """The balances, which show how many decimals the amounts of the account have."""
+    """Yield the balances, which show how many decimals the amounts of the account have."""
     yield from (Decimal(balance["amount"]["amount"]) for balance in account["balances"])
 
 
@@ -143,7 +84,7 @@ def _count_decimals(number: Decimal) -> int:
 
 
 def _find_next_number(account: Mapping[str, Any], kind: str) -> int:
-    """The first number that the id of no entry of this kind has."""
+    """Return the number for the id of the next entry of this kind."""
     ids = (entry["id"] for listed in (account.get("entries") or {}).values() for entry in listed)
     numbers = (id.removeprefix(f"{kind}-") for id in ids if id.startswith(f"{kind}-"))
     return 1 + max((int(text) for text in numbers if text.isascii() and text.isdigit()), default=0)

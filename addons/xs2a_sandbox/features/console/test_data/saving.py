@@ -15,9 +15,9 @@ from xs2a_sandbox.state import Documents
 from xs2a_sandbox.state.attempts import run_transaction
 
 COLLECTIONS = ("psus", "accounts")
-"""Entries are part of their accounts."""
+"""The collections in the file. Accounts include their entries."""
 _DATES = frozenset({"booked_on", "value_on", "reference_date", "quoted_on", "start", "end"})
-"""The members that are written relative to the day of saving, so that the file does not go stale."""
+"""The members with dates. They are written relative to the day of saving, so that the file does not become outdated."""
 _BEGIN = "{{"
 _LITERAL = "{{ '{{' }}"
 
@@ -26,9 +26,10 @@ type Changes = Mapping[str, Mapping[str, dict[str, Any]]]
 
 
 async def saved_test_data(visit: ConsoleVisit) -> Response:
-    """The page that is the file. Raises Refused."""
+    """Return the file as a download. Raises Refused."""
     if visit.names[1] != "testdata.yaml":
-        raise Refused(404, "path-unknown", "The console has no such page: documents have a collection and an id.")
+        text = "The console has no such page. The address of a document ends with its collection and its id."
+        raise Refused(404, "path-unknown", text)
     today = date.fromisoformat((await visit.ask("GET", "clock"))["today"])
     changes = await read_changes(visit, await visit.ask("GET", "state"))
     body = write_test_data(changes, today).encode()
@@ -40,7 +41,7 @@ async def read_changes(visit: ConsoleVisit, state: Changes) -> Changes:
     """Read which documents of `state` the session itself has written. Raises Refused."""
 
     def read(documents: Documents) -> Changes:
-        # What the store has of a changed document may be only its difference to the test data.
+        # The store may contain only the difference between a changed document and the test data.
         written = {name: documents.list(visit.session, name)[1] for name in COLLECTIONS}
         return {name: {id: state[name][id] for id in ids if id in state[name]} for name, ids in written.items() if ids}
 
@@ -63,7 +64,7 @@ def write_test_data(changes: Changes, today: date) -> str:
 
 
 def _members(document: Mapping[str, Any]) -> Iterator[str]:
-    """The members of a document; a list of objects has one line for each."""
+    """Yield the YAML of each member of a document. In a list of objects, each object is one line."""
     for name, value in document.items():
         key = yaml_text({name: None}).removesuffix(" null\n")
         if _is_list_of_objects(value):
@@ -79,7 +80,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def _as_written(value: Any, today: date, name: str = "") -> Any:
-    """The value for a file in which texts may hold expressions."""
+    """Return the value for the file: dates are relative, and text that looks like an expression is escaped."""
     if isinstance(value, dict):
         return {name: _as_written(inner, today, name) for name, inner in value.items()}
     if isinstance(value, list):

@@ -20,7 +20,7 @@ _CONDITIONAL = re.compile(
 _ADDRESS = re.compile(r"https?://|/\w")
 _PIECES = re.compile(r"(\{\{.*?\}\})")
 _SHORTEST = 6
-"""The length from which a text is not an accidental word."""
+"""The minimum length of a string that is not a word by coincidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,10 @@ class Usual:
         return match[1] if match else None
 
     def condition(self, name: str) -> str | None:
-        """Return the condition for a member in the documented dialect, if it depends on the handler's result."""
+        """Return the condition under which the documented dialect shows this member.
+
+        None if it does not depend on the handler's result.
+        """
         match = _CONDITIONAL.fullmatch(text) if isinstance(text := self.find(name), str) else None
         return match[1] if match else None
 
@@ -192,7 +195,7 @@ class Template:
         state, states = self._usual.state, {sample.state for sample in there}
         if state and None not in states and not states & {sample.state for sample in lacking}:
             return f"{{{{ {_expression(learned)} if {state} in {_expression(sorted(map(str, states)))} }}}}"
-        often = f"in {len(there)} of {len(there) + len(lacking)} answers, it is not known when"
+        often = f"in {len(there)} of {len(there) + len(lacking)} answers, for unknown reasons"
         self.unknown.append(f"{place} is {often} ({lacking[0].place} lacks it)")
         return learned if len(there) >= len(lacking) else None
 
@@ -203,7 +206,9 @@ class Template:
                 self._any([(sample, value[n]) for sample, value in values], "", f"{place}/{n}")
                 for n in range(lengths.pop())
             ]
-        self.unknown.append(f"{place} has lists of different lengths; this is that of {values[0][0].place}")
+        self.unknown.append(
+            f"{place} has lists of different lengths; the dialect uses the list from {values[0][0].place}"
+        )
         return self._any(values[:1], name, place)
 
     def _leaf(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
@@ -219,7 +224,9 @@ class Template:
             return f"{{{{ {_expression(words)}[{state}] }}}}"
         (often, _), *_ = Counter(map(write_exactly, written)).most_common(1)
         first = next(n for n, text in enumerate(written) if write_exactly(text) == often)
-        self.unknown.append(f"{place} differs from answer to answer; this is that of {values[first][0].place}")
+        self.unknown.append(
+            f"{place} differs from answer to answer; the dialect uses the value from {values[first][0].place}"
+        )
         return written[first]
 
     def _page(self, name: str, value: Any) -> Any:

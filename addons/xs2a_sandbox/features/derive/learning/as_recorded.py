@@ -68,7 +68,7 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
                 del made["require"]  # the operation still requires the same of a request
             if opened_by:
                 made["match"]["when"] = f"state.consents[{opened_by}].status == 'authorised'"
-            doc = f"Recorded {first.entry.time:%Y-%m-%d}: as it was answered, whatever has happened since."
+            doc = f"Recorded {first.entry.time:%Y-%m-%d}: the answer does not depend on state."
             places = tuple(ones[position][0].place for position in positions)
             yield RecordedRule({"id": id, "doc": doc, **made}, places)
 

@@ -98,7 +98,7 @@ def _lets(family: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {"debtor": inputs["debtor"], "ibans": ["{{ let.debtor.iban }}"], "payers": _ACCOUNTS}
     access = inputs.get("access")
     written = [str(entry.get("accounts")) for entry in access] if isinstance(access, list) else []
-    # A text that is not a place in the request is a word: for all accounts, or for those that are chosen.
+    # A string that is not a place in the request is a word: for all accounts, or for those that are chosen.
     named = [_expression(one) for one in written if find_alternatives(one)]
     ibans = " + ".join(f"(({one} or []) | map(attribute='iban') | list)" for one in named) or "[]"
     return {"ibans": f"{{{{ {ibans} }}}}"}

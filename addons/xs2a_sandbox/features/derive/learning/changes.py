@@ -51,14 +51,19 @@ def change(
     schemas: Schemas,
     shapes: Mapping[str, Any] = {},
 ) -> OperationChange:
-    """Return the change of an operation by its `exchanges`; `makers` created ids, by id; `shapes` are the dialect's."""
+    """Return the change of an operation by its `exchanges`.
+
+    `makers` created ids, by id. `shapes` belong to the dialect.
+    """
     made = OperationChange(places=[exchange.place for exchange in exchanges])
     succeeded = [exchange for exchange in exchanges if exchange.succeeded]
     paths = Counter(exchange.path for exchange in exchanges)
     (path, _), *others = paths.most_common()
     if path != operation.pattern.text:
         made.value["path"] = path
-    made.unknown += [f"{operation.id} has the path {other} as well; only {path} is answered" for other, _ in others]
+    made.unknown += [
+        f"{operation.id} also has the path {other}; the dialect answers only {path}" for other, _ in others
+    ]
     if products := _products(operation, succeeded):
         made.value["where"] = products
     if require := _require(operation, succeeded, schemas):
@@ -183,7 +188,7 @@ def _respond(
         learned = _answer(operation, spec, group, makers, handlers, courses, unknown)
         answers.append({**({"when": spec["when"]} if "when" in spec else {}), **learned})
     unknown += [
-        f"{operation.id} answered {status} as well ({group[0].place}); it is not known when"
+        f"{operation.id} also answered {status} ({group[0].place}), for unknown reasons"
         for status, group in by_status.items()
     ]
     return answers
@@ -203,7 +208,10 @@ def _of_data(
     """Return the documented shape of a bank's data, adapted to how the bank shows nulls."""
     if any(_shows_null(exchange.answer) for group in by_status.values() for exchange in group):
         if not any(spec.get("nulls") == "fill" for spec in usual):
-            unknown.append(f"{operation.id} shows members that are null; which ones it always shows is not known")
+            unknown.append(
+                f"{operation.id} shows members that are null; the recording does not show which of them are "
+                "always present"
+            )
         return []
     return [{**spec, "nulls": "drop"} for spec in usual]
 
@@ -237,7 +245,7 @@ def _answer(
         answer["body"] = template.value
         unknown += [f"{operation.id}: {line}" for line in template.unknown]
     elif exchanges[0].entry.answer_body:
-        unknown.append(f"{operation.id} is answered with another thing than JSON ({exchanges[0].place})")
+        unknown.append(f"{operation.id} has an answer that is not JSON ({exchanges[0].place})")
     return answer
 
 

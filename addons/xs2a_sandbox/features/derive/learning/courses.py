@@ -106,19 +106,22 @@ def courses(
         words = [telling for telling in tellings if not telling.deleted]
         for telling, state in zip(words, _states(words, arrows[thing], beginnings.get(thing)), strict=True):
             if state is None:
-                text = f"{telling.word!r} ({telling.place}) is no state that the documented {thing} can come to"
+                text = f"{telling.word!r} ({telling.place}) is not a state that the documented {thing} can reach"
                 unknown.append(text)
             elif meanings.setdefault((thing, telling.word), state) != state:
                 unknown.append(
-                    f"{telling.word!r} of a {thing} is told as {meanings[thing, telling.word]} and ({telling.place}) "
-                    f"as {state}; it is taken for the former"
+                    f"{telling.word!r} of a {thing} means {meanings[thing, telling.word]} and ({telling.place}) "
+                    f"{state}; the dialect uses the former"
                 )
     learned = StateSequences(lives, meanings, after_delete, tuple(dict.fromkeys(unknown)))
     return replace(learned, unknown=(*learned.unknown, *_find_ambiguous(learned)))
 
 
 def _states(words: Sequence[StateReport], arrows: Arrows, beginning: str | None) -> list[str | None]:
-    """Return the documented state for each word: the same word if it is reachable, or a state on the way."""
+    """Map each word to a documented state: the same word if it is reachable, otherwise a state on the way.
+
+    None if there is no such state.
+    """
     states: list[str | None] = []
     now = _NOTHING
     for position, telling in enumerate(words):
@@ -167,4 +170,4 @@ def _find_ambiguous(courses: StateSequences) -> Iterable[str]:
         for state, words in counted.items():
             if len(words) > 1:
                 variants = ", ".join(f"{word} ({number} ×)" for word, number in words.most_common())
-                yield f"{operation} tells {variants} for {state}: when which of them, the requests do not show"
+                yield f"{operation} reports {variants} for {state}; the requests do not show when it uses which"

@@ -21,7 +21,7 @@ _ID = "{{ id }}"
 
 @dataclass(frozen=True, slots=True)
 class ErrorSample:
-    """The code, text and path of an error, from wherever its body has them: the first of each."""
+    """The first code, text and path of an error, from any place in its body."""
 
     code: str | None
     text: str | None
@@ -75,7 +75,7 @@ def learn_errors(
             value["text"] = counted.most_common(1)[0][0]
         if len(counted) > 1:
             learned.unknown.append(
-                f"{name} is said in {len(counted)} ways ({', '.join(exchange.place for exchange, *_ in ones)})"
+                f"{name} has {len(counted)} different texts ({', '.join(exchange.place for exchange, *_ in ones)})"
             )
         learned.errors[name] = value, [exchange.place for exchange, *_ in ones]
     return learned

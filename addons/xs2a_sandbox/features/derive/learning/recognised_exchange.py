@@ -63,7 +63,7 @@ class RecognisedExchange:
         return set(self.interface.things[thing].ids(self.sent))
 
     def id_about(self, thing: str) -> str:
-        """Return the id of such a thing if it is the request's subject, or an empty text."""
+        """Return the id of the thing if it is the subject of the request, or an empty string."""
         return next(self.interface.things.ids_about(self.asked.lookup, self.sent, thing), "")
 
     def source(self, input: str) -> Source | None:

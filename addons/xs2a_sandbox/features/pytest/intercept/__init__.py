@@ -1,4 +1,4 @@
-"""Answers all HTTP clients in a process; each library is hooked where it opens connections."""
+"""Answers all HTTP clients in a process, with a hook in each library where it opens connections."""
 
 from xs2a_sandbox.features.pytest.intercept.interception import Interception
 

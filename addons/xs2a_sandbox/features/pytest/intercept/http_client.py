@@ -115,6 +115,6 @@ def _take(connection: Any, find: Find) -> None:
 
 
 def _bank(connection: Any) -> str | None:
-    """Return the target host, whatever the proxy is."""
+    """Return the target host, even if there is a proxy."""
     host: str | None = getattr(connection, "_xs2a_host", None) or connection._tunnel_host or connection.host
     return host

@@ -48,7 +48,7 @@ class Interception:
 
     @property
     def lines(self) -> Lines | None:
-        """The lines, or None in the thread of the sandbox itself."""
+        """The open connections, or None on the sandbox's own thread."""
         return None if self._loop.is_current() else self._lines
 
     def refuse(self, host: str, port: int) -> None:
@@ -56,8 +56,8 @@ class Interception:
         if self._loop.is_current():
             return
         self.refused.append(f"{host}:{port}")
-        text = f"{host}:{port} is a port of the web, reached by a client that the sandbox cannot answer"
-        raise ConnectionRefusedError(errno.ECONNREFUSED, f"{text}: xs2a intercepts, and lets no HTTP out")
+        text = f"xs2a blocked the connection to {host}:{port}, because it cannot intercept this client,"
+        raise ConnectionRefusedError(errno.ECONNREFUSED, f"{text} and does not allow HTTP to other hosts")
 
 
 def _lines_to(host: str | None) -> Lines | None:

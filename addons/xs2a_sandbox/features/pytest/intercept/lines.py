@@ -23,7 +23,7 @@ type Find = Callable[[str | None], Lines | None]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The client of a connection: how many seconds it waits, and how it is told that they are over."""
+    """The client of a connection: its time limit in seconds, and the way to report that it is over."""
 
     patience: Callable[[], float | None]
     give_up: Callable[[], None]
@@ -103,7 +103,7 @@ class _BankEnd(HttpConnection):
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    """Return both ends of a TCP connection; other sockets cannot be reset."""
+    """Return both ends of a TCP connection. Other sockets cannot be reset."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         near = socket.create_connection(listening.getsockname())
         far, address = listening.accept()

@@ -1,0 +1,1 @@
+"""For coding agents: a server of the Model Context Protocol, and a skill."""

@@ -1,0 +1,98 @@
+"""The order in which a campaign tries its faults: what most likely finds a bug first, the unlike before the like."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from xs2a_sandbox.cassette import Interface, Operation
+from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
+
+
+class Kind(IntEnum):
+    """The kinds of faults, those first that most apps handle wrongly.
+
+    The answer is lost; the consent, the token or the approval ends; the bank fails; it limits the number of calls; its
+    answer has wrong content; it refuses the request; it is late; it has a quirk.
+    """
+
+    LOST = 0
+    ENDED = 1
+    FAILED = 2
+    LIMITED = 3
+    GARBLED = 4
+    REFUSED = 5
+    LATE = 6
+    QUIRK = 7
+
+
+class Subject(IntEnum):
+    """What an operation is about, the most expensive mistakes first."""
+
+    MONEY = 0
+    ACCESS = 1
+    READS = 2
+
+
+_MONEY = frozenset({"payment", "cancellation", "mandate", "basket"})
+_READS = frozenset({"account", "balance", "entry", "funds", "payee"})
+
+
+CONSENT_EXPIRES, TOKEN_EXPIRES = "consent expires", "token expires"
+_OF_ACCESS = ("consent-", "token-")
+"""The beginnings of the names of errors that concern the whole access."""
+
+
+def ends_access(name: str) -> bool:
+    """Return whether a fault of this name says that the consent or the token is not valid."""
+    return name.startswith(_OF_ACCESS) or name in (CONSENT_EXPIRES, TOKEN_EXPIRES)
+
+
+def subject_of(operation: Operation) -> Subject:
+    """Return the subject. An operation that changes something, and does not declare what, may cost money."""
+    if operation.does is None:
+        return Subject.READS if operation.reads else Subject.MONEY
+    about = operation.does.about
+    return Subject.MONEY if about & _MONEY else Subject.READS if about & _READS else Subject.ACCESS
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """A fault, and the order for the sandbox, which a quirk does not have."""
+
+    fault: InjectedFault
+    order: Mapping[str, Any] | None
+    kind: Kind = Kind.LOST
+
+
+def in_order(faults: Iterable[PlannedFault], interface: Interface) -> list[PlannedFault]:
+    """Return the faults in rounds: each round has one fault of each kind for each operation.
+
+    In a round, faults that concern money are first, then those of the access, then those of reads.
+    """
+    classes: dict[Hashable, list[tuple[int, PlannedFault]]] = defaultdict(list)
+    repetitions: Counter[Hashable] = Counter()
+    for planned in faults:
+        fault = planned.fault
+        same = (fault.operation, fault.name, fault.phase)
+        kind = fault.name if planned.kind is Kind.QUIRK else planned.kind
+        classes[fault.operation, kind].append((repetitions[same], planned))
+        repetitions[same] += 1
+    placed: list[tuple[int, Subject, Kind, PlannedFault]] = []
+    for members in classes.values():
+        members.sort(key=lambda member: member[0])
+        for place, (_, planned) in enumerate(members):
+            placed.append((place, _subject(planned, interface), planned.kind, planned))
+    placed.sort(key=lambda one: one[:3])
+    return [planned for *_, planned in placed]
+
+
+def _subject(planned: PlannedFault, interface: Interface) -> Subject:
+    match planned.fault.operation:
+        case None:
+            return Subject.READS
+        case operation if operation == SCA:
+            return Subject.ACCESS
+        case operation:
+            return subject_of(interface.operations[operation])

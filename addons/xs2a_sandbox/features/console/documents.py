@@ -1,0 +1,41 @@
+"""Makes list entries of the bank's documents, with their names and states."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from xs2a_sandbox.bank.domain.documents import describe, end_to_end_ids, name_of, state_of
+from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, SCA, Machine
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
+
+MACHINES: Mapping[str, Machine] = {
+    **{family.collection: family.machine for family in FAMILIES.values() if family.machine is not LOGIN},
+    AUTHORISATIONS: SCA,
+}
+"""The state machine of each collection."""
+_DECIDING = ("authorised by all", "succeed")
+_FAILING = ("refused", "fail", "funds do not cover it", "withdrawn by the customer", "delete, kept", "delete", OVER)
+
+
+def row(collection: str, id: str, document: Any) -> dict[str, str]:
+    """Return an entry of a list."""
+    members = document if isinstance(document, dict) else {}
+    machine, status, title = MACHINES.get(collection), state_of(collection, members), name_of(collection, members)
+    return {
+        "collection": collection,
+        "id": id,
+        "name": title or id,
+        "tone": _tone(machine, status) if machine else "",
+        "status": status,
+        "meaning": machine.meanings.get(status, "") if machine else "",
+        "created": str(members.get("created_at") or "")[:19].replace("T", " "),
+        "references": " ".join(end_to_end_ids(members)),
+        "details": ", ".join(word for word in describe(collection, members) if word not in title),
+    }
+
+
+def _tone(machine: Machine, status: str) -> str:
+    """Return `waiting`, `failed` or `good` for a state."""
+    if any(machine.after(status, event) for event in _DECIDING):
+        return "waiting"
+    failed = {transition.to for transition in machine.transitions if transition.event in _FAILING}
+    return "failed" if status in failed else "good"

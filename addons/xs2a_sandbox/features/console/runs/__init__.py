@@ -1,0 +1,1 @@
+"""Campaigns and comparisons that the console starts in the background, with their progress and reports."""

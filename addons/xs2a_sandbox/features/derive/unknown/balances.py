@@ -1,0 +1,187 @@
+"""Balances that follow payments: a number of an account, less the amounts of the things in some states."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What things take from an account: the amount at `amount`, in these states. The place `of` names the account."""
+
+    kind: ThingKind
+    amount: Place
+    of: Place
+    member: str
+    states: tuple[Any, ...]
+
+
+@dataclass(eq=False)
+class Balance:
+    """`place` is that in answers. `start` has the first value by account."""
+
+    name: str
+    operation: LearnedOperation
+    place: Place
+    per: ThingLookup
+    start: Mapping[str, Any]
+    taken: Taken
+
+
+def find_balances(scopes: ExchangeScopes) -> list[Balance]:
+    found: list[Balance] = []
+    for operation in scopes.world.operations:
+        per = next((lookup for lookup in scopes.lookups[operation] if lookup.rows), None)
+        oks = [one for one in operation.seen if scopes.is_ok[one] and one.document is not None]
+        if per is None or len(oks) < 2:
+            continue
+        for place in dict.fromkeys(place for one in oks for place, _ in leaves(one.document)):
+            values = [(one, dict(leaves(one.document)).get(place)) for one in oks]
+            if any(isinstance(step, int) for step in place) or not all(_is_money(value) for _, value in values):
+                continue
+            if len({str(value) for _, value in values}) < 2:
+                continue
+            taken = next((taken for taken in _possible(scopes, per) if _explains(scopes, per, taken, values)), None)
+            if taken:
+                start: dict[str, Any] = {}
+                for one, value in values:
+                    start.setdefault(scopes.row_key(per, one), value)
+                name = "_".join(re.sub(r"\W", "_", str(step)) for step in place[-2:])
+                found.append(Balance(f"{name}_of_{per.name}", operation, place, per, start, taken))
+    for balance in found:
+        for one in balance.operation.seen:
+            value = dict(leaves(one.document)).get(balance.place) if one.document is not None else None
+            if value is not None:
+                scopes.add(one, {balance.name: value})
+        _tell_cover(scopes, balance)
+    return found
+
+
+def _is_money(value: Any) -> bool:
+    return read_number(value) is not None and date_form(value) is None
+
+
+def _number(value: Any) -> Decimal:
+    return read_number(value) or Decimal()
+
+
+def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
+    if per.rows is None:
+        return
+    for kind, machine in scopes.machines.items():
+        sent = kind.example.body
+        if not isinstance(sent, Mapping):
+            continue
+        amounts = [place for place, value in leaves(sent) if _is_money(value)]
+        owners = [
+            (place, name)
+            for place, value in leaves(sent)
+            for row in per.rows.entries
+            for name, own in row.items()
+            if value == own and isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) > 2
+        ]
+        unique = [(place, name) for place, name in owners if len({str(row.get(name)) for row in per.rows.entries}) > 1]
+        for amount in amounts:
+            for of, name in unique[:2]:
+                for size in (1, 2, 3):
+                    for states in combinations(machine.words, size):
+                        yield Taken(kind, amount, of, name, states)
+
+
+def _explains(
+    scopes: ExchangeScopes, per: ThingLookup, taken: Taken, values: Sequence[tuple[SeenExchange, Any]]
+) -> bool:
+    start: dict[str, Decimal] = {}
+    for one, value in values:
+        account = scopes.row_key(per, one)
+        sum_of = _sum(scopes, per, taken, one)
+        first = start.setdefault(account, _number(value) + sum_of)
+        if first - sum_of != _number(value):
+            return False
+    return True
+
+
+def _sum(scopes: ExchangeScopes, per: ThingLookup, taken: Taken, one: SeenExchange) -> Decimal:
+    entry = scopes.scope(one)["let"].get(per.name) or {}
+    total = Decimal()
+    for thing in taken.kind.things:
+        if thing.created.number > one.number:
+            continue
+        sent = dict(leaves(thing.created.body))
+        if sent.get(taken.of) == entry.get(taken.member) and _state(scopes, thing, one) in taken.states:
+            total += _number(sent.get(taken.amount))
+    return total
+
+
+def _state(scopes: ExchangeScopes, thing: LearnedThing, one: SeenExchange) -> Any:
+    """Return the state by now, also if nobody has looked since the last change by time."""
+    machine = scopes.machines[thing.kind]
+    snapshot = scopes.snapshot(thing, one, after=False)
+    state = snapshot["state"]
+    age = int(one.time.timestamp()) - snapshot["since"]
+    while change := next((c for c in machine.by_time if c.before == state and age >= c.seconds), None):
+        state = change.after
+    return state
+
+
+def _tell_cover(scopes: ExchangeScopes, balance: Balance) -> None:
+    """Give the balance to the requests that create what is taken from it, to learn when it does not cover them."""
+    operation = balance.taken.kind.made_by
+    for lookup in scopes.lookups[operation]:
+        if lookup.rows is balance.per.rows:
+            for one in operation.seen:
+                account = scopes.row_key(lookup, one)
+                if account in balance.start:
+                    left = _number(balance.start[account]) - _sum(scopes, lookup, balance.taken, one)
+                    scopes.add(one, {balance.name: left})
+            scopes.covers.setdefault(operation, []).append((balance.name, ("body", *balance.taken.amount)))
+
+
+def write_first_balances(balances: Sequence[Balance]) -> dict[str, Any]:
+    """Return the first values by account, for the values of the dialect."""
+    made = {}
+    for balance in balances:
+        first = next(iter(balance.start.values()))
+        made[f"first_{balance.name}"] = {**balance.start, "*": first}
+    return made
+
+
+def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False) -> dict[str, Any]:
+    """Return the named values that compute a balance. `as_number` is for comparisons."""
+    if lookup.rows is None:
+        return {}
+    taken = balance.taken
+    sent = expression("thing.sent", taken.amount)
+    read = number_source(dict(leaves(taken.kind.example.body))[taken.amount], sent)
+    owner = f"{expression('thing.sent', taken.of)} == {expression('let', (lookup.name, taken.member))}"
+    key = expression("let", (lookup.name, lookup.rows.key))
+    table = f"let.first_{balance.name}"
+    first = f"({table}[{key} ~ ''] or {table}['*'])"
+    start = next(iter(balance.start.values()))
+    number = number_source(start, first)
+    left = f"{number} - (let.taken_{balance.name} | sum)"
+    if isinstance(start, str) and not as_number:
+        left = f"({left}) | string"
+        left += " | replace('.', ',')" if "," in start else ""
+    elif isinstance(start, int):
+        left = f"({left}) | int"
+    return {
+        f"taken_{balance.name}": {
+            "each": "{{ let.all_" + taken.kind.name + " }}",
+            "as": "thing",
+            "when": f"thing.state in {literal(list(taken.states))} and {owner}",
+            "give": braced(read),
+        },
+        balance.name: braced(left),
+    }

@@ -1,0 +1,134 @@
+"""The conditions that could explain an answer: what its requests have in common, and what the other requests have."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+
+from xs2a_sandbox.features.derive.expression_text import literal
+from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import Place, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.thing_conditions import conditions_on_things
+from xs2a_sandbox.features.derive.unknown.value_conditions import conditions_on_value, limits
+from xs2a_sandbox.redaction.values import DROPPED
+
+SECRETS = "our_secrets"
+"""The collection with the secret that each name was first let in with."""
+
+
+def candidates(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool = False,
+) -> Iterator[Condition]:
+    """Yield conditions that could hold for the wanted exchanges, and for none of the others.
+
+    Without wanted exchanges, these are the mistakes that a request could make.
+    """
+    yield from _on_headers(scopes, wanted, others)
+    yield from conditions_on_things(scopes, operation, wanted, others, is_success)
+    for name, amount in scopes.covers.get(operation, ()) if wanted and not is_success else ():
+        value = next((found for one in wanted if (found := one.at(amount)) is not None), None)
+        yield Condition(f"({number_source(value, source_of(amount))} or 0) > let.{name}", 69, "cover", amount)
+    if any(one.has_json for one in others):
+        yield Condition("body is none", 10, "unreadable")
+    for place in places_in(others):
+        yield from conditions_on_value(place, wanted, others, is_success)
+    yield from _on_presence(wanted, others, 20 if is_success else 97)
+    if not is_success or wanted[0].text:
+        yield from _on_credentials(scopes, operation, wanted, others)
+    for place in places_in(wanted) if not is_success else ():
+        if not any(one.at(place) is not None for one in others):
+            yield from limits(place, wanted, others)
+        used = {value for one in others if isinstance(value := one.at(place), str)}
+        if place[0] == "query" and used and used <= scopes.world.cursors:
+            source = source_of(place)
+            yield Condition(f"{source} is not none and {source} not in let.cursors", 47, "cursor", place)
+    for place in places_in(wanted):
+        values = [value for one in wanted if (value := one.at(place)) is not None and not isinstance(value, dict)]
+        for value in values:
+            yield Condition(f"{source_of(place)} == {literal(value)}", 99, "value", place)
+
+
+def _on_headers(
+    scopes: ExchangeScopes, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    for name in dict.fromkeys(name for one in others for name in one.headers):
+        if not all(name in one.headers for one in others):
+            continue
+        source, place = f"headers[{literal(name)}]", ("headers", name)
+        is_precondition = name.startswith("if-")
+        names_thing = any(
+            scopes.machines_of(lookup)
+            for lookups in scopes.lookups.values()
+            for lookup in lookups
+            if lookup.place == place
+        )
+        yield Condition(f"{source} is none", 21 if is_precondition else 4 if names_thing else 0, "missing", place)
+        values = {one.headers[name] for one in others}
+        if name in scopes.nonces:
+            good = [one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers]
+            if min(map(len, good), default=0) >= 8:
+                short = f"({source} | default('absent, and so not short') | length) < 8"
+                yield Condition(short, 1, "short", place)
+        elif len(values) == 1 and values != {DROPPED} and not is_precondition and not names_thing:
+            (value,) = values
+            yield Condition(f"{source} != {literal(value)}", 3, "header", place)
+            for one in wanted:
+                if name in one.headers and one.headers[name] != value:
+                    yield Condition(f"{source} == {literal(one.headers[name])}", 2, "header", place)
+
+
+def _on_presence(wanted: Sequence[SeenExchange], others: Sequence[SeenExchange], rank: int) -> Iterator[Condition]:
+    for place in places_in(wanted):
+        if not any(one.at(place) is not None for one in others):
+            yield Condition(f"{source_of(place)} is not none", 75, "present", place)
+    for place in places_in(others):
+        if not any(one.at(place) is not None for one in wanted):
+            yield Condition(f"{source_of(place)} is none", 50, "absent", place)
+    for place in places_in([*wanted, *others]):
+        mine, theirs = ({text for one in ones if isinstance(text := one.at(place), str)} for ones in (wanted, others))
+        is_choice = all(re.fullmatch(r"[a-z_-]{1,20}", text) for text in mine | theirs)
+        if len(mine) == 1 and theirs and not mine & theirs and is_choice:
+            (value,) = mine
+            yield Condition(f"{source_of(place)} == {literal(value)}", rank, "choice", place)
+
+
+def _on_credentials(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """A known name with another secret. Unknown names are let in, because the recording does not show all."""
+    lookups = scopes.lookups[operation]
+    if any(lookup.rows and lookup.place[0] != "form" for lookup in lookups):
+        return
+    if not any(one.status in (401, 403) or (one.document is None and one.text) or one.status == 200 for one in wanted):
+        return
+    ids = {lookup.place for lookup in lookups if not lookup.rows}
+    ids |= {place for place, _ in scopes.secondary[operation]}
+    for one in wanted:
+        values = {place: value for place, value in one.slots() if place not in ids and len(place) == 2}
+        for place, name in permutations(values, 2):
+            both = [(other.at(name), other.at(place)) for other in others]
+            shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]
+            names, secrets = dict(shown), {secret for _, secret in shown}
+            is_repeated = len(names) == 1 or len(shown) > len(names)
+            is_one_to_one = len(names) == len(set(shown)) == len(secrets) and is_repeated
+            good, value = names.get(values[name]), values[place]
+            if not is_one_to_one or not isinstance(good, str) or not value or good in (value, DROPPED):
+                continue
+            if not date_form(values[name]) and not date_form(value):
+                known = " or ".join(
+                    f"{source_of(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
+                    for owner, secret in sorted(names.items())
+                )
+                yield Condition(f"{known} or {other_secret(name, place)}", 44, "credentials", place, owner=name)
+
+
+def other_secret(name: Place, place: Place) -> str:
+    """Return the condition that a name came with another secret before."""
+    return f"(state.{SECRETS}[{source_of(name)} ~ ''].secret or {source_of(place)}) != {source_of(place)}"

@@ -1,0 +1,108 @@
+"""The forms in which banks write dates, times and numbers."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DateForm:
+    """`code` is that of `strftime`, empty for seconds since 1970. `is_number` says that JSON has a number."""
+
+    code: str
+    is_number: bool = False
+
+    @property
+    def has_time(self) -> bool:
+        return "%H" in self.code or not self.code
+
+    @cached_property
+    def pattern(self) -> str:
+        """A regular expression. Digits without separators are only dates of this century."""
+        text = self.code.replace(".", r"\.").replace("+", r"\+").replace("%Y%m%d", "20[0-9]{6}") or "[0-9]+"
+        return re.sub("%(.)", lambda found: "[0-9]{4}" if found[1] == "Y" else "[0-9]{2}", text)
+
+    def write(self, source: str) -> str:
+        """Return the expression that writes a date, or seconds since 1970."""
+        if not self.code:
+            return source
+        return f"{source} | strftime('{self.code}')" + (" | int" if self.is_number else "")
+
+    def read(self, source: str) -> str:
+        """Return the expression that reads it as ISO 8601."""
+        if not self.code:
+            return f"({source} | strftime('%Y-%m-%d'))"
+        return f"({source}{' | string' if self.is_number else ''} | strptime('{self.code}'))"
+
+    def moment(self, value: Any) -> datetime:
+        if not self.code:
+            return datetime.fromtimestamp(int(value), UTC)
+        return datetime.strptime(str(value), self.code).replace(tzinfo=UTC)
+
+    def day(self, value: Any) -> date:
+        return self.moment(value).date()
+
+
+_FORMS = tuple(
+    DateForm(code)
+    for code in (
+        *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.000Z", "%Y-%m-%dT%H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S"),
+        *("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%Y%m%d%H%M%S"),
+    )
+)
+
+
+def date_form(value: Any) -> DateForm | None:
+    """Return the form of a date or time, or None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    text = str(value)
+    if isinstance(value, int) and 1_500_000_000 < value < 2_500_000_000:
+        return DateForm("", True)
+    for form in _FORMS:
+        if re.fullmatch(form.pattern, text) and (form.code.startswith("%Y%m") or isinstance(value, str)):
+            try:
+                form.moment(text)
+            except ValueError:
+                continue
+            return DateForm(form.code, isinstance(value, int))
+    return None
+
+
+def read_number(value: Any) -> Decimal | None:
+    """Return a number, however it is written, or None for anything else."""
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return Decimal(value)
+    if isinstance(value, str) and re.fullmatch(r"-?(\d{1,5}|\d{1,12}[.,]\d{1,3})", value):
+        return Decimal(value.replace(",", "."))
+    return None
+
+
+def number_source(example: Any, source: str) -> str:
+    """Return the expression that reads a number that is written like the example."""
+    if read_number(example) is None:
+        return source
+    return f"({source} | replace(',', '.') | decimal)" if "," in str(example) else f"({source} | decimal)"
+
+
+def pattern_of(texts: Sequence[str]) -> str | None:
+    """Return a pattern for texts that are written in the same way, such as amounts or dates; None for free text."""
+    patterns = {_pattern(text) for text in texts}
+    pattern = patterns.pop() if len(patterns) == 1 else None
+    return f"^{pattern}$" if pattern else None
+
+
+def _pattern(text: str) -> str | None:
+    if form := date_form(text):
+        return form.pattern
+    if re.fullmatch(r"-?\d+[.,]\d{2}", text):
+        return r"-?[0-9]+" + ("," if "," in text else r"\.") + "[0-9]{2}"
+    if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}", text):
+        return "[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}"
+    if re.fullmatch(r"\d+([ -]\d+)+", text):
+        return re.sub(r"\d+", lambda found: f"[0-9]{{{len(found[0])}}}", text)
+    return None

@@ -1,0 +1,84 @@
+"""Guesses about what requests must have: preconditions, secrets, and the fields of a page's form."""
+
+from collections.abc import Iterator
+
+from xs2a_sandbox.features.derive.expression_text import literal
+from xs2a_sandbox.features.derive.unknown.candidates import other_secret
+from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, split_successes
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
+from xs2a_sandbox.features.derive.unknown.places import source_of
+from xs2a_sandbox.redaction.values import DROPPED
+
+
+def guess_preconditions(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A request that always has If-Match needs it (428, RFC 6585), with the current version (412, RFC 9110)."""
+    for condition in known.mistakes if known.every else ():
+        is_missing = condition.kind == "missing" and str(condition.place[-1]).startswith("if-")
+        if not (is_missing or condition.kind == "version") or _is_known(known, condition):
+            continue
+        if not known.accepts(condition.source):
+            status = 428 if is_missing else 412
+            yield LearnedCheck(condition, known.invent_error(status, f"precondition-{status}"), (), is_guess=True)
+
+
+def _is_known(known: KnownOperation, condition: Condition) -> bool:
+    return any(one.kind == condition.kind and one.place == condition.place for one in known.conditions)
+
+
+def guess_secrets(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A secret in a request, such as a proof of the decision or a hidden field, must be that of the thing."""
+    scopes = known.scopes
+    for condition in known.mistakes if known.every else ():
+        if condition.kind != "secret" or " is not none and " not in condition.source or _is_known(known, condition):
+            continue
+        if any(scopes.holds(condition.source, one) for one in known.operation.seen if scopes.is_ok[one]):
+            continue
+        page = next((one for one in known.oks if one.text), None)
+        if condition.place[0] != "form":
+            yield LearnedCheck(condition, known.invent_error(403, "wrong-secret"), (), is_guess=True)
+        elif page:
+            yield LearnedCheck(condition, known.invent_page(page, 400, "wrong-secret"), (), is_guess=True)
+
+
+def guess_unticked(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A field of a page's form that the customer has always filled in is required."""
+    scopes, earlier = known.scopes, ""
+    lookup = next(iter(known.lookups), None)
+    for condition, answer in split_successes(scopes, known.operation, known.classes):
+        when = f"({condition.source}) and " if condition else earlier
+        earlier += f"not ({condition.source}) and " if condition else ""
+        for kind, _ in lookup.kinds if lookup and answer.status in (302, 303) else ():
+            source = f"let.{lookup.name}.kind == {literal(kind.name)}" if lookup else ""
+            own = [one for one in answer.seen if scopes.holds(source, one)]
+            for name in dict.fromkeys(name for one in own for name in one.form or {}):
+                is_always = all(name in (one.form or {}) for one in own)
+                if not is_always or all(name in (one.form or {}) for one in answer.seen):
+                    continue
+                missing = f"{when}{source} and {source_of(('form', name))} is none"
+                without = [one for one in known.operation.seen if scopes.holds(missing, one)]
+                if any(scopes.is_ok[one] for one in without):
+                    continue
+                shown = next((one for one in known.classes if without and without[0] in one.seen), None)
+                page = shown or known.invent_page(own[0], 400, "incomplete")
+                numbers = tuple(one.number for one in without)
+                yield LearnedCheck(Condition(missing, 56, "missing", ("form", name)), page, numbers, not numbers)
+
+
+def guess_dropped_secret(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A refused form with a secret that redaction has dropped had the wrong one."""
+    explained = [check.answer for check in known.checks]
+    for answer in known.classes:
+        if answer.is_ok or answer in explained or answer.status not in (401, 403):
+            continue
+        sent = [one.form or {} for one in (*answer.seen, *known.oks)]
+        secrets = [name for name in sent[0] if all(form.get(name, DROPPED) == DROPPED for form in sent)]
+        names = [
+            name
+            for name, value in sent[0].items()
+            if name not in secrets and any((one.form or {}).get(name) == value for one in known.oks)
+        ]
+        if secrets and names:
+            owner, place = ("form", names[0]), ("form", secrets[0])
+            condition = Condition(other_secret(owner, place), 44, "credentials", place, owner=owner)
+            yield LearnedCheck(condition, answer, (), is_guess=True)

@@ -1,0 +1,142 @@
+"""Carries what one operation shows to the others: an error is rarely that of one operation alone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, order
+from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.guessed_fields import (
+    guess_dropped_secret,
+    guess_preconditions,
+    guess_secrets,
+    guess_unticked,
+)
+from xs2a_sandbox.features.derive.unknown.guessed_states import (
+    guess_again,
+    guess_old_tokens,
+    guess_rights,
+    guess_states,
+    guess_used_up,
+)
+from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import leaves
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+
+_FORMS = frozenset({"missing", "form", "word", "past"})
+
+
+def add_guesses(
+    scopes: ExchangeScopes,
+    checks: Mapping[LearnedOperation, list[LearnedCheck]],
+    classes: Mapping[LearnedOperation, Sequence[AnswerClass]],
+) -> dict[LearnedOperation, list[LearnedCheck]]:
+    """Return the checks of each operation with those that other operations show."""
+    every = [check for own in checks.values() for check in own]
+    guessed = {}
+    for operation, own in checks.items():
+        known = KnownOperation(scopes, operation, classes[operation], own, every)
+        for guess in (_guess_mistakes, guess_old_tokens, guess_preconditions, guess_secrets, guess_rights):
+            known.guesses += guess(known)
+        for guess in (guess_used_up, guess_unticked, guess_dropped_secret, guess_again, guess_states):
+            known.guesses += guess(known)
+        guessed[operation] = order(scopes, operation, [*own, *known.guesses])
+    return guessed
+
+
+def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A mistake is answered like the same mistake elsewhere."""
+    is_page = any(one.text or one.status in (302, 303) for one in known.oks)
+    taken = [check.condition for check in known.checks]
+    for condition in known.mistakes:
+        if any(_is_same_matter(condition, one) for one in taken) or (condition.place[:1] == ("form",) and is_page):
+            continue
+        if any(known.scopes.holds(condition.source, one) for one in _accepted(known, condition)):
+            continue
+        donor = _donor(known, condition)
+        if donor and _is_relevant(known, condition):
+            taken.append(condition)
+            yield donor.guess(condition, _instead(donor, condition))
+
+
+def _is_same_matter(condition: Condition, other: Condition) -> bool:
+    if condition.source == other.source:
+        return True
+    return condition.kind == other.kind and condition.place == other.place and condition.kind != "form"
+
+
+def _accepted(known: KnownOperation, condition: Condition) -> list[SeenExchange]:
+    """Return the requests that got past a check of this rank: good ones, and those refused by a later check."""
+    late = {
+        number
+        for check in known.checks
+        if check.condition.rank > condition.rank
+        or (condition.kind == "missing" and check.condition.kind in ("state", "in state", "unknown", "limit", "cursor"))
+        for number in check.shown_by
+    }
+    return [*known.oks, *(one for one in known.operation.seen if one.number in late)]
+
+
+def _is_relevant(known: KnownOperation, condition: Condition) -> bool:
+    """Return whether an operation looks at a header. Apps also send the id of an access where none is needed."""
+    names_access = any(one.place == condition.place and known.scopes.machines_of(one) for one in known.lookups)
+    return known.is_about_rows or not names_access or condition.place[0] != "headers"
+
+
+def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
+    """Return a check that shows how the bank answers such a mistake."""
+    nearest = [check for check in (*known.checks, *known.every) if _is_like(condition, check)]
+    exact = [check for check in nearest if check.condition.kind == condition.kind]
+    if exact or nearest:
+        return (exact or nearest)[0]
+    if condition.kind != "unknown" or condition.place[0] == "form":
+        return None
+    if condition.place[0] == "headers":
+        return known.find_check("missing", condition.place)
+    others = [check for check in known.every if check.condition.kind == "unknown"]
+    return min(others, key=lambda check: check.condition.place[0] != condition.place[0], default=None)
+
+
+def _is_like(condition: Condition, check: LearnedCheck) -> bool:
+    other = check.condition
+    is_header = condition.place[:1] == ("headers",)
+    if condition.kind == "short" or (condition.kind == "missing" and is_header):
+        return other.kind == "missing" and other.place == condition.place
+    if condition.kind == "unknown":
+        is_same = other.place == condition.place if is_header else other.name == condition.name
+        return other.kind == "unknown" and is_same
+    if condition.kind in _FORMS:
+        return other.kind in _FORMS and other.place[0] != "headers" and _mention(check) is not None
+    return condition.kind == other.kind == "unreadable"
+
+
+def _mention(check: LearnedCheck) -> str | None:
+    """Return the text in an error that names the wrong place."""
+    names = [str(step) for step in check.condition.place[1:] if isinstance(step, str)]
+    if not names:
+        return None
+    full = ".".join(names)
+    for one in check.answer.seen:
+        for _, value in leaves(one.document):
+            if isinstance(value, str) and (value in (names[-1], full) or value.endswith((f".{full}", f"/{names[-1]}"))):
+                return value
+    return None
+
+
+def _instead(donor: LearnedCheck, condition: Condition) -> tuple[tuple[str, str], ...]:
+    """Return the texts to replace in the error, so that it names the other place."""
+    if condition.kind == "unknown":
+        is_same = not donor.condition.name or condition.name == donor.condition.name
+        return () if is_same else ((donor.condition.name, condition.name),)
+    told = _mention(donor)
+    if told is None:
+        return ()
+    names = [str(step) for step in donor.condition.place[1:]]
+    mine = [str(step) for step in condition.place[1:]]
+    full = ".".join(names)
+    new = told.removesuffix(full) + ".".join(mine) if told.endswith(full) else told.removesuffix(names[-1]) + mine[-1]
+    root, _, rest = new.partition(".")
+    if root in ("body", "query", "header", "headers") and condition.place[0] in ("body", "query"):
+        new = f"{condition.place[0]}.{rest}"
+    return ((told, new), (names[-1], mine[-1]))

@@ -1,0 +1,82 @@
+"""Learns an interface from its recorded exchanges: what its things are, when it gives each answer, what it lists."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xs2a_sandbox.features.derive.unknown.balances import Balance, find_balances
+from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, find_checks, split_successes
+from xs2a_sandbox.features.derive.unknown.classes import AnswerClass, find_classes
+from xs2a_sandbox.features.derive.unknown.find_things import find_things
+from xs2a_sandbox.features.derive.unknown.guessed_states import add_endings
+from xs2a_sandbox.features.derive.unknown.guesses import add_guesses
+from xs2a_sandbox.features.derive.unknown.lists import Listing, find_listings
+from xs2a_sandbox.features.derive.unknown.named_accounts import NamedAccounts, find_named_accounts
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation, find_operations
+from xs2a_sandbox.features.derive.unknown.outcomes import find_envelope, find_successes
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.states import find_machines
+from xs2a_sandbox.features.derive.unknown.things import World
+from xs2a_sandbox.features.derive.unknown.written_lists import check_period
+
+_MOST_PLACES = 4
+
+
+@dataclass
+class LearnedInterface:
+    """Everything that was found out about the bank. `unknown` says what was not found out."""
+
+    seen: Sequence[SeenExchange]
+    scopes: ExchangeScopes
+    classes: Mapping[LearnedOperation, Sequence[AnswerClass]]
+    listings: Mapping[LearnedOperation, Listing]
+    balances: Sequence[Balance]
+    named_accounts: Sequence[NamedAccounts]
+    checks: dict[LearnedOperation, list[LearnedCheck]] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+    @property
+    def world(self) -> World:
+        return self.scopes.world
+
+
+def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
+    envelope = find_envelope(seen)
+    world = find_things(find_operations(seen), find_successes(seen, envelope), envelope)
+    machines = find_machines(world)
+    scopes = ExchangeScopes(world, machines)
+    classes = find_classes(world, machines)
+    listings = find_listings(scopes)
+    learned = LearnedInterface(seen, scopes, classes, listings, find_balances(scopes), find_named_accounts(scopes))
+    checks: dict[LearnedOperation, list[LearnedCheck]] = {}
+    for operation in world.operations:
+        checks[operation], left = find_checks(scopes, operation, classes[operation])
+        told = [answer for _, answer in split_successes(scopes, operation, classes[operation])]
+        left += [answer for answer in classes[operation] if answer.is_ok and answer not in told]
+        learned.unknown += [
+            _describe_unexplained(answer, classes[operation]) for answer in left if answer.status not in (404, 405)
+        ]
+    add_endings(scopes, checks, classes)
+    learned.checks = add_guesses(scopes, checks, classes)
+    for operation, listing in listings.items():
+        learned.checks[operation] += check_period(listing, learned.checks[operation])
+    return learned
+
+
+def _describe_unexplained(answer: AnswerClass, classes: Sequence[AnswerClass]) -> str:
+    """Return in words that nothing in the requests explains an answer. Between recordings, this is a contradiction."""
+    request = f"{answer.operation.method} {answer.operation.path}"
+    others = [one for other in classes if other is not answer for one in other.seen]
+    if {one.file for one in answer.seen}.isdisjoint(one.file for one in others) and others:
+        statuses = ", ".join(dict.fromkeys(str(one.status) for one in others))
+        return (
+            f"contradiction: {request} is answered with {answer.status} in {_list_places(answer.seen)}, and with "
+            f"{statuses} in {_list_places(others)}; nothing in the requests tells when"
+        )
+    numbers = ", ".join(str(one.number) for one in answer.seen)
+    return f"{request}: when it is answered with {answer.name} (exchanges {numbers})"
+
+
+def _list_places(ones: Sequence[SeenExchange]) -> str:
+    more = f" and {len(ones) - _MOST_PLACES} more" if ones[_MOST_PLACES:] else ""
+    return "; ".join(one.place for one in ones[:_MOST_PLACES]) + more

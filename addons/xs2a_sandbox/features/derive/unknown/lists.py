@@ -1,0 +1,270 @@
+"""Learns the lists in answers: which entries they have, which parameters filter them, and how they are paged."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.classes import is_link
+from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form, read_number
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing
+
+type Pages = Sequence[tuple[SeenExchange, list[dict[str, Any]]]]
+"""The entries that each exchange shows."""
+_TO = ("to", "until", "before", "end", "max", "bis")
+"""Parts of the names of parameters for the last day."""
+
+
+@dataclass(frozen=True)
+class Paging:
+    """The parameters that choose a page: its size, and the position, number or cursor where it begins."""
+
+    size: Place | None = None
+    default: int = 10
+    skip: Place | None = None
+    page: Place | None = None
+    cursor: Place | None = None
+
+
+@dataclass
+class Listing:
+    """A list of an operation. `per` is the lookup of the account whose entries it has, if there is one.
+
+    `day` is the member with the date of an entry. `booked` are things that have become an entry.
+    """
+
+    operation: LearnedOperation
+    place: Place
+    per: ThingLookup | None
+    entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    day: str = ""
+    form: DateForm | None = None
+    since: Place | None = None
+    until: Place | None = None
+    is_until_exclusive: bool = False
+    paging: Paging = field(default_factory=Paging)
+    is_newest_first: bool = False
+    booked: list[tuple[LearnedThing, SeenExchange, dict[str, Any]]] = field(default_factory=list)
+
+
+def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
+    found = {}
+    for operation in scopes.world.operations:
+        oks = [one for one in operation.seen if scopes.is_ok[one] and one.document is not None and one.status == 200]
+        for place, first in _lists_in(oks[0].document) if oks else ():
+            pages = [(one, rows) for one in oks if (rows := dict(_lists_in(one.document)).get(place)) is not None]
+            if not _only_refer(first) and len(pages) == len(oks) and any(rows for _, rows in pages):
+                found[operation] = _listing(scopes, operation, place, pages)
+                break
+    paged = next((one for one in found.values() if one.paging.size or one.paging.cursor or one.paging.skip), None)
+    for listing in found.values():
+        if paged and listing.paging == Paging() and (around := _around(listing)) and around == _around(paged):
+            listing.paging = paged.paging
+    for listing in found.values():
+        _add_values(scopes, listing)
+    return found
+
+
+def _lists_in(document: Any) -> Iterator[tuple[Place, list[dict[str, Any]]]]:
+    """Yield the lists of objects in an answer, with their places."""
+    for name, inner in document.items() if isinstance(document, Mapping) else ():
+        if isinstance(inner, list) and all(isinstance(row, dict) for row in inner):
+            yield (name,), inner
+        else:
+            yield from (((name, *place), rows) for place, rows in _lists_in(inner))
+
+
+def _around(listing: Listing) -> set[Place]:
+    """Return the members next to a list, such as those about pages."""
+    document = next(one.document for one in listing.operation.seen if one.status == 200)
+    return {place for place, _ in leaves(document) if place[: len(listing.place)] != listing.place}
+
+
+def _only_refer(rows: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(rows) and all(any(isinstance(value, str) and is_link(value) for value in row.values()) for row in rows)
+
+
+def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, pages: Pages) -> Listing:
+    per = next((lookup for lookup in scopes.lookups[operation] if lookup.rows), None)
+    listing = Listing(operation, place, per)
+    every = [row for _, rows in pages for row in rows]
+    for name in every[0]:
+        forms = {date_form(row.get(name)) for row in every}
+        if not listing.form and len(forms) == 1 and (form := forms.pop()):
+            listing.day, listing.form = name, form
+    if listing.form:
+        days = [listing.form.moment(row[listing.day]) for row in pages[0][1]]
+        listing.is_newest_first = len(days) > 1 and days[0] > days[-1]
+    for one, rows in pages:
+        entries = listing.entries.setdefault(scopes.row_key(per, one), [])
+        for row in rows:
+            if row in entries:
+                continue
+            if entries and (thing := _booked_by(scopes, listing, one, row)):
+                listing.booked.append((thing, one, row))
+            else:
+                entries.append(row)
+    _find_filters(listing, pages)
+    listing.paging = _find_paging(scopes, listing, pages)
+    return listing
+
+
+def _booked_by(
+    scopes: ExchangeScopes, listing: Listing, one: SeenExchange, row: Mapping[str, Any]
+) -> LearnedThing | None:
+    """Return the payment that has become an entry: it was made before, and has the same amount."""
+    if not listing.form or listing.form.day(row[listing.day]) != one.time.date():
+        return None
+    amounts = {abs(number) for number in _numbers(row)}
+    for thing in scopes.world.things:
+        sent = thing.created.body if thing.kind in scopes.machines else None
+        if thing.created.number < one.number and isinstance(sent, Mapping) and not amounts.isdisjoint(_numbers(sent)):
+            return thing
+    return None
+
+
+def _numbers(document: Any) -> Iterator[Decimal]:
+    yield from (number for _, value in leaves(document) if (number := read_number(value)))
+
+
+def _parameters(one: SeenExchange) -> dict[Place, Any]:
+    body = one.body.items() if isinstance(one.body, Mapping) else ()
+    return {
+        **{("query", name): value for name, value in one.query.items()},
+        **{("body", name): value for name, value in body if not isinstance(value, Mapping | list)},
+    }
+
+
+def _find_filters(listing: Listing, pages: Pages) -> None:
+    for one, rows in pages if listing.form else ():
+        days = [listing.form.day(row[listing.day]) for row in rows] if listing.form else []
+        for place, value in _parameters(one).items():
+            form, name = date_form(value), str(place[-1]).lower()
+            if form is None:
+                continue
+            is_last = any(word in name for word in _TO) and "from" not in name
+            if all(day >= form.day(value) for day in days) and not is_last:
+                listing.since = listing.since or place
+            elif all(day <= form.day(value) for day in days):
+                listing.until = listing.until or place
+                listing.is_until_exclusive = "before" in name
+
+
+def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Paging:
+    size: Place | None = None
+    paging = Paging()
+    starts = [
+        (one, rows, entries, entries.index(rows[0]) if rows and rows[0] in entries else None)
+        for one, rows in pages
+        for entries in [listing.entries[scopes.row_key(listing.per, one)]]
+    ]
+    for one, rows, entries, start in starts:
+        for place, value in _parameters(one).items():
+            if place in (listing.since, listing.until):
+                continue
+            if str(value) in scopes.world.cursors:
+                paging = replace(paging, cursor=place)
+            elif (number := _number(value)) is not None:
+                if 1 < number == len(rows) <= len(entries):
+                    size = size or place
+                elif number > 3 and start == number:
+                    paging = replace(paging, skip=place)
+    for one, _, _, start in starts:
+        parameters = _parameters(one)
+        per_page = parameters.get(size) if size else None
+        for place, value in parameters.items() if per_page else ():
+            number = _number(value)
+            if place not in (size, paging.skip) and number is not None and start == (number - 1) * int(per_page or 0):
+                paging = replace(paging, page=place)
+    size = size or _refused_size(scopes, listing, pages)
+    return replace(paging, size=size, default=_default_size(scopes, listing, pages, size))
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if re.fullmatch(r"\d{1,4}", str(value)) else None
+
+
+def _refused_size(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Place | None:
+    """Return the parameter with which more entries were asked for than a page has, and refused."""
+    used = {place for one, _ in pages for place in _parameters(one)}
+    most = max(len(rows) for _, rows in pages)
+    for one in listing.operation.seen:
+        for place, value in () if scopes.is_ok[one] else _parameters(one).items():
+            if place not in used and (_number(value) or 0) > most > 1:
+                return place
+    return None
+
+
+def _default_size(scopes: ExchangeScopes, listing: Listing, pages: Pages, size: Place | None) -> int:
+    """Return the size of a page that was not asked for: as the answer says, or as long as it is."""
+    sizes = [(one, _parameters(one).get(size or ())) for one, _ in pages]
+    shown = [
+        place
+        for one, wanted in sizes
+        if wanted is not None
+        for place, value in leaves(one.document)
+        if str(value) == str(wanted) and not isinstance(value, bool)
+    ]
+    for one, rows in pages:
+        if size in _parameters(one):
+            continue
+        told = dict(leaves(one.document))
+        for place in shown:
+            if isinstance(told.get(place), int) and place[: len(listing.place)] != listing.place:
+                return int(told[place])
+        if 1 < len(rows) < len(listing.entries[scopes.row_key(listing.per, one)]) and len(rows) % 5 == 0:
+            return len(rows)
+    return 10
+
+
+def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
+    """Give the scopes the values that the cassette will compute for each answer with the list."""
+    paging = listing.paging
+    for one in listing.operation.seen:
+        rows = value_at(one.document, listing.place)
+        if not isinstance(rows, list):
+            continue
+        asked = _parameters(one)
+        entries = listing.entries.get(scopes.row_key(listing.per, one), [])
+        added = [row for _, at, row in listing.booked if at.number <= one.number]
+        entries = [*added, *entries] if listing.is_newest_first else [*entries, *added]
+        entries = [row for row in entries if _is_within(listing, row, asked)]
+        total = len(entries)
+        size = _asked_number(asked, paging.size, paging.default)
+        page = _asked_number(asked, paging.page, 1)
+        skip = (page - 1) * size if paging.page else _asked_number(asked, paging.skip, 0)
+        if paging.cursor in asked and rows and rows[0] in entries:
+            skip = entries.index(rows[0])
+        cursors = (value for _, value in leaves(one.document) if isinstance(value, str))
+        values = {
+            "rows": rows,
+            "total": total,
+            "skip": skip,
+            "size": size,
+            "page": page,
+            "pages": -(-total // size) if size else 0,
+            "next_cursor": next((value for value in cursors if value in scopes.world.cursors), None),
+        }
+        scopes.add(one, values)
+
+
+def _asked_number(asked: Mapping[Place, Any], place: Place | None, default: int) -> int:
+    number = _number(asked.get(place or ()))
+    return default if number is None else number
+
+
+def _is_within(listing: Listing, row: Mapping[str, Any], asked: Mapping[Place, Any]) -> bool:
+    if not listing.form:
+        return True
+    day = listing.form.day(row[listing.day])
+    since, until = asked.get(listing.since or ()), asked.get(listing.until or ())
+    if (form := date_form(since)) and day < form.day(since):
+        return False
+    if not (form := date_form(until)):
+        return True
+    return day < form.day(until) if listing.is_until_exclusive else day <= form.day(until)

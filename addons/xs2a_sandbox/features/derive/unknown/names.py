@@ -1,0 +1,34 @@
+"""Names for what is learned, and how they differ from ids."""
+
+import re
+from collections.abc import Collection
+from itertools import count
+
+_VERSION = re.compile(r"v?\d{1,2}(\.\d+)*")
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text looks like an id, and not like a word of an interface."""
+    if _VERSION.fullmatch(text) and len(text) < 4 and not text.isdecimal():
+        return False
+    if any(character.isdecimal() for character in text):
+        return True
+    return len(text) >= 6 and (not re.search("[aeiouyAEIOUY]", text) or (text.isupper() and len(text) >= 8))
+
+
+def new_name(name: str, taken: Collection[str], separator: str = "-") -> str:
+    """Return a name that is not taken: `name`, `name-2`, `name-3`, ..."""
+    possible = (name if number == 1 else f"{name}{separator}{number}" for number in count(1))
+    return next(one for one in possible if one not in taken)
+
+
+def identifier(name: str) -> str:
+    """Return the name of a member as one that expressions can have."""
+    text = re.sub(r"\W", "_", name).strip("_").lower()
+    return text if text[:1].isalpha() else f"id_{text}".strip("_")
+
+
+def singular(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word

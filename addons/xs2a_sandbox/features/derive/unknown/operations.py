@@ -1,0 +1,100 @@
+"""Finds the operations of an interface: method and path, with parameters where paths name things."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xs2a_sandbox.features.derive.routes import slug
+from xs2a_sandbox.features.derive.unknown.names import is_id, new_name, singular
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+@dataclass(eq=False)
+class LearnedOperation:
+    """`pattern` has a word, or None for a parameter, at each place. `names` are the parameters by place."""
+
+    method: str
+    pattern: tuple[str | None, ...]
+    names: dict[int, str] = field(default_factory=dict)
+    seen: list[SeenExchange] = field(default_factory=list)
+    id: str = ""
+
+    @property
+    def path(self) -> str:
+        return "/" + "/".join(
+            word if word is not None else f"{{{self.names[at]}}}" for at, word in enumerate(self.pattern)
+        )
+
+    @property
+    def name(self) -> str:
+        words = [word for word in self.pattern if word is not None]
+        if len(words) > 3:
+            words = words[-3:] if None in self.pattern else words[-2:]
+        is_one = self.pattern and self.pattern[-1] is None
+        return slug(" ".join((self.method, *words, *(("one",) if is_one else ()))))
+
+
+def find_operations(seen: Sequence[SeenExchange]) -> list[LearnedOperation]:
+    """Group the exchanges by operation, and give each its path parameters."""
+    variable = _variable_segments(seen)
+    patterns = {
+        one: tuple(None if segment in variable or _UUID.fullmatch(segment) else segment for segment in one.path)
+        for one in seen
+    }
+    patterns = _merge_refused(seen, patterns)
+    groups: dict[tuple[str, tuple[str | None, ...]], LearnedOperation] = {}
+    for one in seen:
+        key = one.method, patterns[one]
+        groups.setdefault(key, LearnedOperation(*key)).seen.append(one)
+    found = list(groups.values())
+    _name_parameters(found)
+    for operation in found:
+        for one in operation.seen:
+            one.parameters.update({name: one.path[at] for at, name in operation.names.items()})
+    ids: set[str] = set()
+    for operation in found:
+        operation.id = new_name(operation.name, ids)
+        ids.add(operation.id)
+    return found
+
+
+def _variable_segments(seen: Sequence[SeenExchange]) -> set[str]:
+    """Return the segments that an earlier answer has told, and no earlier request used."""
+    before: set[str] = set()
+    introduced: set[str] = set()
+    variable: set[str] = set()
+    for one in seen:
+        variable |= {segment for segment in one.path if segment in introduced and is_id(segment)}
+        before |= set(one.path)
+        for _, value in answer_values(one):
+            introduced |= {part for part in parts(value) if part not in before}
+    return variable
+
+
+def _merge_refused(
+    seen: Sequence[SeenExchange], patterns: dict[SeenExchange, tuple[str | None, ...]]
+) -> dict[SeenExchange, tuple[str | None, ...]]:
+    """Count an unknown id, which was only refused, as a value of the parameter at its place."""
+    by_shape: defaultdict[tuple[str | None, ...], list[SeenExchange]] = defaultdict(list)
+    for one in seen:
+        by_shape[patterns[one]].append(one)
+    merged = {}
+    for pattern, ones in by_shape.items():
+        if all(one.status in (400, 403, 404, 410, 422) for one in ones):
+            for other in by_shape:
+                places = [at for at, (mine, theirs) in enumerate(zip(pattern, other, strict=False)) if mine != theirs]
+                if len(other) == len(pattern) and len(places) == 1 and other[places[0]] is None:
+                    merged[pattern] = other
+    return {one: merged.get(pattern, pattern) for one, pattern in patterns.items()}
+
+
+def _name_parameters(operations: Sequence[LearnedOperation]) -> None:
+    for operation in operations:
+        for at, word in enumerate(operation.pattern):
+            if word is None:
+                before = next((w for w in reversed(operation.pattern[:at]) if w is not None), "id")
+                name = singular(re.sub(r"\W", "_", before))
+                operation.names[at] = name if name not in operation.names.values() else f"{name}_{at}"

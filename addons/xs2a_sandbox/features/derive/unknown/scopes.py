@@ -1,0 +1,204 @@
+"""The recording as expressions see it: for every exchange the roots that a cassette would have, and the things then."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
+from xs2a_sandbox.errors import ExpressionError
+from xs2a_sandbox.features.derive.expression_text import braced, expression
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import Place
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.states import ByRequest, StateMachine, unix_seconds
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, World, pick
+
+AFTER = "_after"
+
+
+@dataclass(frozen=True)
+class ThingLookup:
+    """A value `let.NAME` of an operation: the thing that a place of the request names."""
+
+    name: str
+    place: Place
+    word: int | None
+    kinds: tuple[tuple[ThingKind, str], ...] = ()
+    rows: Rows | None = None
+
+    @property
+    def source(self) -> str:
+        """The id in the request, as an expression."""
+        text = expression(str(self.place[0]), self.place[1:])
+        if self.word is not None:
+            return f"({text} | split(' '))[{self.word}]"
+        return f"({text} ~ '')" if self.place[0] == "body" else text
+
+
+class ExchangeScopes:
+    """The things and values of every exchange. `covers` has balances that a request must not exceed."""
+
+    def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
+        self.world = world
+        self.machines = machines
+        self.is_ok = world.is_ok
+        self.lookups = {operation: list(_lookups(world, operation)) for operation in world.operations}
+        self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
+        self.nonces = _nonces(world)
+        self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
+        self.extra: dict[SeenExchange, dict[str, Any]] = {}
+        self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
+
+    def found(self, one: SeenExchange) -> Iterator[tuple[ThingLookup, LearnedThing]]:
+        """Yield the things that a request names, as they were known before it."""
+        for lookup in self.lookups[self.world.operation_of[one]]:
+            text = pick(one, lookup.place, lookup.word)
+            for kind, key in lookup.kinds:
+                yield from ((lookup, thing) for thing in kind.things if thing.is_known_by(key, text, one))
+
+    def machines_of(self, lookup: ThingLookup) -> list[StateMachine]:
+        return [self.machines[kind] for kind, _ in lookup.kinds if kind in self.machines]
+
+    def row_key(self, lookup: ThingLookup | None, one: SeenExchange) -> str:
+        """Return the key of the account that a request names, or an empty text."""
+        entry = self.scope(one)["let"].get(lookup.name) if lookup else None
+        return str(entry[lookup.rows.key]) if entry and lookup and lookup.rows else ""
+
+    def changes_by(self, operation: LearnedOperation, machine: StateMachine) -> list[ByRequest]:
+        return [change for change in machine.by_request if self.world.operation_of[change.one] is operation]
+
+    def scope(self, one: SeenExchange, *, after: bool = False) -> dict[str, Any]:
+        """Return the roots before the request, or with the things as they are after it."""
+        if (one, after) not in self._scopes:
+            self._scopes[one, after] = self._scope(one, after)
+        return self._scopes[one, after]
+
+    def _scope(self, one: SeenExchange, after: bool) -> dict[str, Any]:
+        lets: dict[str, Any] = {"cursors": sorted(self.world.cursors)}
+        for lookup in self.lookups[self.world.operation_of[one]]:
+            text = pick(one, lookup.place, lookup.word)
+            lets[lookup.name] = lookup.rows.find(text or "") if lookup.rows else None
+        for lookup, thing in self.found(one):
+            lets[lookup.name] = self.snapshot(thing, one, after=False)
+            lets[lookup.name + AFTER] = self.snapshot(thing, one, after=True)
+        if made := self.world.made(one):
+            lets["new"] = self.snapshot(made, one, after=True)
+        for kind in self.world.kinds:
+            lets[plural(kind)] = [
+                self.snapshot(thing, one, after=after) for thing in kind.things if thing.created.number < one.number
+            ]
+        lets |= self.extra.get(one, {})
+        today = one.time.date()
+        return {
+            "request": {
+                "method": one.method,
+                "path": "/" + "/".join(one.path),
+                "text": "x" if one.has_json or one.is_unread else "",
+            },
+            "path": one.parameters,
+            "query": one.query,
+            "headers": one.headers,
+            "body": one.body,
+            "form": lambda: one.form,
+            "token": lambda: None,
+            "session": {"url": one.bank},
+            "state": {},
+            "let": lets,
+            "clock": {"seconds": unix_seconds(one.time), "real": unix_seconds(one.time), "today": today.isoformat()},
+            "today": lambda days=0: (today + timedelta(days=days)).isoformat(),
+        }
+
+    def snapshot(self, thing: LearnedThing, one: SeenExchange, *, after: bool) -> dict[str, Any]:
+        number, created = one.number, thing.created
+        keys = {name: value for name, (value, _) in thing.keys.items()}
+        changes = [
+            change
+            for change in thing.changes
+            if change.number < number or (change.number == number and (after or change.by == "time"))
+        ]
+        requests = [change.number for change in changes if change.by == "request"]
+        machine = self.machines.get(thing.kind)
+        by_number = {event.number: event for event in thing.events}
+        since = by_number[requests[-1]].time if requests and requests[-1] in by_number else created.time
+        form: dict[str, str] = {}
+        for event in thing.events:
+            if (
+                event.form
+                and event is not created
+                and self.is_ok[event]
+                and (event.number < number or (after and event is one))
+            ):
+                form |= event.form
+        return {
+            "id": thing.keys[thing.kind.id][0],
+            "kind": thing.kind.name,
+            **keys,
+            "made": unix_seconds(created.time),
+            "since": unix_seconds(since),
+            "version": 1 + len(changes),
+            "state": changes[-1].state if changes else machine.first if machine else "there",
+            "sent": created.body if created.body is not None else created.form or {},
+            "headers": dict(created.headers),
+            "form": form or None,
+            "of": {
+                lookup.name: (other.created.body or {}) | {"id": other.keys[other.kind.id][0]}
+                for lookup, other in self.found(created)
+                if isinstance(other.created.body or {}, dict) and lookup.place[0] != "headers"
+            },
+        }
+
+    def add(self, one: SeenExchange, values: Mapping[str, Any]) -> None:
+        """Add named values, which the operation will compute, to the roots of an exchange."""
+        self.extra[one] = {**self.extra.get(one, {}), **values}
+        self._scopes.pop((one, True), None)
+        self._scopes.pop((one, False), None)
+
+    def value(self, source: str, one: SeenExchange, *, after: bool = True) -> Any:
+        """Return what an expression is for an exchange; None if it cannot be computed."""
+        try:
+            return render(compile_text(braced(source), None), self.scope(one, after=after))
+        except (ExpressionError, TypeError, ValueError, KeyError):
+            return None
+
+    def holds(self, source: str, one: SeenExchange) -> bool:
+        return bool(self.value(source, one, after=False))
+
+
+def plural(kind: ThingKind) -> str:
+    return f"all_{kind.name}"
+
+
+def _lookups(world: World, operation: LearnedOperation) -> Iterator[ThingLookup]:
+    taken: set[str] = set()
+    groups: dict[tuple[Place, int | None], list[tuple[ThingKind, str]]] = {}
+    for use in world.uses.get(operation, ()):
+        if use.key == use.kind.id or use.place[0] == "path":
+            groups.setdefault((use.place, use.word), []).append((use.kind, use.key))
+    ordered = sorted(groups.items(), key=lambda group: group[0][0][0] != "path")
+    for (place, word), kinds in ordered:
+        name = kinds[0][0].name if len(kinds) == 1 else str(place[-1])
+        if name in taken:
+            name = f"{name}_in_{place[0]}"
+        taken.add(name)
+        yield ThingLookup(name.replace("-", "_"), place, word, tuple(kinds))
+    for place, one in world.row_uses.get(operation, ()):
+        if one.name not in taken:
+            taken.add(one.name)
+            yield ThingLookup(one.name, place, None, rows=one)
+
+
+def _secondary(world: World, operation: LearnedOperation) -> Iterator[tuple[Place, str]]:
+    """Yield the places where a request must repeat a secret of the thing, and the name of the secret."""
+    for use in world.uses.get(operation, ()):
+        if use.key != use.kind.id and use.place[0] != "path":
+            yield use.place, use.key
+
+
+def _nonces(world: World) -> set[str]:
+    """Return the headers that have another value in nearly every request."""
+    values: dict[str, list[str]] = {}
+    for one in world.operation_of:
+        for name, value in one.headers.items():
+            values.setdefault(name, []).append(value)
+    return {name for name, ones in values.items() if len(ones) > 3 and len(set(ones)) > 0.7 * len(ones)}

@@ -1,0 +1,275 @@
+"""The states of things over time, and what changes them: a request, time, or how often they are read."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from xs2a_sandbox.features.derive.unknown.names import is_id
+from xs2a_sandbox.features.derive.unknown.places import leaves
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, StateChange, ThingKind, World
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
+_TIMES = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
+"""Seconds that a bank is likely to wait."""
+
+
+DELETED = "deleted"
+_DECIDED = "decided"
+"""The state after the customer's decision, if the recording goes on before the app looks at it."""
+_DAY = 86400
+_NEW = "new"
+"""The first state of things of which the recording shows only later ones."""
+
+
+@dataclass(frozen=True)
+class ByRequest:
+    """A request of `one`'s operation that was answered like `one` changes the state."""
+
+    before: Any
+    after: Any
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
+class ByTime:
+    """The state changes this many seconds after the last change by a request. It was seen at `one`."""
+
+    before: Any
+    after: Any
+    seconds: int
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
+class ByReading:
+    """The state changes with the n-th read in the state."""
+
+    before: Any
+    after: Any
+    reads: int
+    one: SeenExchange
+
+
+@dataclass
+class StateMachine:
+    """The states of one kind: the member that shows them, the first one, and the changes."""
+
+    kind: ThingKind
+    member: str
+    first: Any
+    by_request: list[ByRequest] = field(default_factory=list)
+    by_time: list[ByTime] = field(default_factory=list)
+    by_reading: list[ByReading] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[ByRequest | ByTime | ByReading]:
+        return [*self.by_request, *self.by_time, *self.by_reading]
+
+    @property
+    def words(self) -> list[Any]:
+        return list(dict.fromkeys([self.first, *(word for one in self.changes for word in (one.before, one.after))]))
+
+    @property
+    def lasts(self) -> list[Any]:
+        """The states that nothing changes."""
+        return [word for word in self.words if not self.later(word)]
+
+    def later(self, word: Any) -> set[Any]:
+        """Return the states that can follow a state, directly or not."""
+        found: set[Any] = set()
+        new = {word}
+        while new:
+            new = {one.after for one in self.changes if one.before in new} - found
+            found |= new
+        return found
+
+
+def find_machines(world: World) -> dict[ThingKind, StateMachine]:
+    shown = _shown(world)
+    machines = {}
+    for kind in world.kinds:
+        member = _state_member(world, kind, shown)
+        if member is None:
+            continue
+        first: Any = None
+        for thing in kind.things:
+            for one, name, value in shown[thing]:
+                if name == member and (not thing.states or thing.states[-1][0] != one.number):
+                    thing.states.append((one.number, value))
+            if thing.states and first is None and _is_first(world, thing):
+                first = thing.states[0][1]
+            _delete(world, thing)
+        known = [state for thing in kind.things for _, state in thing.states]
+        if first is None:
+            first = 0 if all(isinstance(state, int) for state in known) else _NEW
+        for thing in kind.things:
+            if thing.states and thing.states[0][0] != thing.created.number:
+                thing.states.insert(0, (thing.created.number, first))
+        machine = StateMachine(kind, member, first)
+        for thing in kind.things:
+            _explain(world, machine, thing)
+        machines[kind] = machine
+    return machines
+
+
+def primary(world: World, one: SeenExchange) -> LearnedThing | None:
+    """Return the thing that a request is about: the one that it creates, or that its path or its only id names."""
+    if made := world.made(one):
+        return made
+    named = list(world.named(one))
+    in_path = [thing for use, thing in named if use.place[0] == "path"]
+    if in_path:
+        return in_path[-1]
+    others = {thing for use, thing in named if use.place[0] != "headers"}
+    return next(iter(others)) if len(others) == 1 else next((thing for _, thing in named), None)
+
+
+def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any]]]:
+    shown: dict[LearnedThing, list[tuple[SeenExchange, str, Any]]] = defaultdict(list)
+    for one in sorted(world.operation_of, key=lambda one: one.number):
+        thing = primary(world, one)
+        if thing is None:
+            continue
+        thing.events.append(one)
+        for place, value in leaves(one.document):
+            name = next((step for step in reversed(place) if isinstance(step, str)), "")
+            is_word = isinstance(value, str) and _WORD.fullmatch(value)
+            is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
+            if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
+                continue
+            if place != world.envelope:
+                shown[thing].append((one, name, value))
+    return shown
+
+
+def _is_first(world: World, thing: LearnedThing) -> bool:
+    """Return whether nothing can have changed a thing before its state was seen for the first time."""
+    number = thing.states[0][0]
+    before = [one for one in thing.events if thing.created.number < one.number <= number and world.is_ok[one]]
+    shown = next(one for one in thing.events if one.number == number)
+    is_soon = (shown.time - thing.created.time).total_seconds() < 60
+    return is_soon and not any(one.form is not None or one.method in ("PUT", "PATCH", "DELETE") for one in before)
+
+
+def _delete(world: World, thing: LearnedThing) -> None:
+    """A thing that was deleted without a word about its state is in a state of its own."""
+    told = {number for number, _ in thing.states}
+    for one in thing.events:
+        if one.method == "DELETE" and world.is_ok[one] and one.number not in told and thing.states:
+            thing.states.append((one.number, DELETED))
+            thing.states.sort(key=lambda state: state[0])
+
+
+def _state_member(
+    world: World, kind: ThingKind, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
+) -> str | None:
+    """Return the member with the most different words for the same things."""
+    words: defaultdict[str, set[Any]] = defaultdict(set)
+    told: Counter[str] = Counter()
+    for thing in kind.things:
+        values: defaultdict[str, list[Any]] = defaultdict(list)
+        for one, name, value in shown.get(thing, ()):
+            if world.is_ok[one]:
+                values[name].append(value)
+        for name, ones in values.items():
+            told[name] += len(ones)
+            if len(set(ones)) > 1:
+                words[name] |= set(ones)
+    return max(words, key=lambda name: (len(words[name]), told[name])) if words else None
+
+
+def _explain(world: World, machine: StateMachine, thing: LearnedThing) -> None:
+    """Find out what has caused each change of the state that was seen."""
+    if not thing.states:
+        return
+    by_number = {one.number: one for one in thing.events}
+    changed = thing.created
+    for (at, before), (then, after) in zip(thing.states, thing.states[1:], strict=False):
+        if before == after:
+            continue
+        between = [one for one in thing.events if at < one.number <= then and world.is_ok[one]]
+        causes = [one for one in between if not _only_reads(world, one, thing)]
+        shown = by_number[then]
+        decision = _hidden_decision(causes, shown) if isinstance(before, str) else None
+        if decision:
+            alike = (c.after for c in machine.by_request if c.before == before and _is_alike(world, c.one, decision))
+            decided = next(alike, _DECIDED)
+            _add_request(world, machine, thing, ByRequest(before, decided, decision))
+            before, changed = decided, decision
+            causes = [one for one in causes if one.number > decision.number]
+        if causes:
+            changed = causes[-1]
+            _add_request(world, machine, thing, ByRequest(before, after, changed))
+            continue
+        waited = int((shown.time - changed.time).total_seconds())
+        is_by_time = waited > 5
+        thing.changes.append(StateChange(then, after, "time" if is_by_time else "reading"))
+        known_changes = machine.by_time if is_by_time else machine.by_reading
+        if any((change.before, change.after) == (before, after) for change in known_changes):
+            continue
+        if is_by_time:
+            seconds = max((time for time in _TIMES if time <= waited), default=waited)
+            machine.by_time.append(ByTime(before, after, seconds, shown))
+        else:
+            since = [one for one in thing.events if changed.number < one.number <= then]
+            reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
+            machine.by_reading.append(ByReading(before, after, len(reads), shown))
+
+
+def _add_request(world: World, machine: StateMachine, thing: LearnedThing, change: ByRequest) -> None:
+    """Note that a request has changed a thing."""
+    thing.changes.append(StateChange(change.one.number, change.after, "request"))
+    same = (one for one in machine.by_request if (one.before, one.after) == (change.before, change.after))
+    if not any(_is_alike(world, one.one, change.one) for one in same):
+        machine.by_request.append(change)
+
+
+def _hidden_decision(causes: Sequence[SeenExchange], shown: SeenExchange) -> SeenExchange | None:
+    """Return the customer's decision if something else, or much time, has changed the state after it."""
+    decisions = [one for one in causes if one.status in (302, 303) and one.form is not None]
+    if not decisions:
+        return None
+    is_later = causes[-1] is not decisions[-1] or (shown.time - decisions[-1].time).total_seconds() >= _DAY
+    return decisions[-1] if is_later else None
+
+
+def _is_alike(world: World, one: SeenExchange, other: SeenExchange) -> bool:
+    return (
+        world.operation_of[one] is world.operation_of[other]
+        and one.status == other.status
+        and _choices(one) == _choices(other)
+    )
+
+
+def _choices(one: SeenExchange) -> Any:
+    return redirect_choices(one.answer_headers.get("location", "")) if one.status in (302, 303) else one.form and None
+
+
+def redirect_choices(location: str) -> Any:
+    """Return the parameters of the link to the app that tell what the customer has decided, and no ids."""
+    query = parse_qsl(urlsplit(location).query)
+    return tuple((name, "" if is_id(value) and len(value) > 4 else value) for name, value in query)
+
+
+def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:
+    """Return whether a request changes nothing: a GET, or one that was also sent without a change."""
+    if one.method in ("GET", "HEAD") or one is thing.created:
+        return True
+    operation = world.operation_of[one]
+    for other in world.things:
+        for (_, before), (then, after) in zip(other.states, other.states[1:], strict=False):
+            if before == after and any(
+                event.number == then and world.operation_of[event] is operation and world.is_ok[event]
+                for event in other.events
+            ):
+                return True
+    return False
+
+
+def unix_seconds(time: datetime) -> int:
+    return int(time.timestamp())

@@ -1,0 +1,119 @@
+"""Conditions on the things that a request names: unknown, in another state, too old, with another secret."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import expression, literal
+from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import source_of
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+
+_LIFETIMES = (60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 86400)
+
+
+def conditions_on_things(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool,
+) -> Iterator[Condition]:
+    for lookup in scopes.lookups[operation]:
+        name, place = f"let.{lookup.name}", lookup.place
+        rank = 5 if place[0] == "headers" else 40 if lookup.rows else 20
+        yield Condition(f"not {name}", rank, "unknown", place, lookup.name)
+        if lookup.rows:
+            continue
+        yield Condition(f"{name} is not none", 91, "exists", place, lookup.name)
+        yield Condition(f"{name} and body != {name}.sent", 90, "differs", place, lookup.name)
+        yield Condition(f"{name}.kind == {literal(lookup.kinds[0][0].name)}", 45, "kind", place, lookup.name)
+        if scopes.machines_of(lookup):
+            yield from _on_state(scopes, operation, lookup, wanted, others, is_success)
+        elif others and not is_success:
+            for seconds in _ages(scopes, name, wanted, others):
+                old = f"clock.seconds >= ({name}.made or clock.seconds) + {seconds}"
+                yield Condition(old, 6, "age", place, lookup.name)
+        for header in (header for header in others[0].headers if header.startswith("if-")) if others else ():
+            tag = f"'\"v' ~ {name}.version ~ '\"'"
+            yield Condition(f"headers[{literal(header)}] != {tag}", 22, "version", ("headers", header), lookup.name)
+        for secret, key in scopes.secondary[operation]:
+            differs = f"{source_of(secret)} != {expression(name, (key,))}"
+            yield Condition(differs, 60, "secret", secret, lookup.name)
+            yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
+    if kind := scopes.world.made_by(operation):
+        for place in places_in(wanted):
+            member = ".".join(map(str, place[1:]))
+            if place[0] == "body" and "-" not in member and any(isinstance(one.at(place), str) for one in wanted):
+                same = f"selectattr({literal(f'sent.{member}')}, 'equalto', {source_of(place)})"
+                yield Condition(f"(let.{plural(kind)} | {same} | list)", 92, "again", place)
+
+
+def _on_state(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    lookup: ThingLookup,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool,
+) -> Iterator[Condition]:
+    name, machines = f"let.{lookup.name}", scopes.machines_of(lookup)
+    lasts = {word for machine in machines for word in machine.lasts}
+    changes = any(scopes.changes_by(operation, machine) for machine in machines)
+
+    def condition(source: str, rank: int, kind: str = "in state") -> Condition:
+        return Condition(source, rank, kind, lookup.place, lookup.name)
+
+    for guard, same in _by_choice(wanted, others):
+        good, bad = _states(scopes, name, same), _states(scopes, name, wanted)
+        every = {str(state) for state in _states(scopes, name, others)}
+        if not bad or every & set(map(str, bad)) or (guard and not good and is_success):
+            continue
+        later = {word for machine in machines for state in bad for word in machine.later(state)}
+        before = all(
+            any(str(state) in map(str, machine.later(one)) for machine in machines) for one in good for state in bad
+        )
+        if is_success:
+            yield condition(f"{name}.state in {literal(bad)}", 31)
+        elif (changes and before) or not good:
+            closed = list(dict.fromkeys([*bad, *sorted((later | lasts) - set(good), key=str)]))
+            yield condition(f"{guard}{name}.state in {literal(closed)}", 28 if guard else 29)
+        elif len(good) == 1 or set(good) <= {machine.first for machine in machines}:
+            yield condition(f"{guard}{name}.state not in {literal(good)}", 30, "state")
+        else:
+            yield condition(f"{guard}{name}.state in {literal(bad)}", 31)
+            yield condition(f"{guard}{name} and {name}.state not in {literal(good)}", 32, "state")
+
+
+def _by_choice(
+    wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[tuple[str, Sequence[SeenExchange]]]:
+    """Yield conditions on a word of the request, such as the wanted state, with the exchanges that have it."""
+    yield "", others
+    for place in places_in(wanted):
+        mine, theirs = ({text for one in ones if isinstance(text := one.at(place), str)} for ones in (wanted, others))
+        are_words = all(re.fullmatch(r"[a-z_-]{2,20}", text) for text in mine | theirs)
+        if len(mine) == 1 and theirs and theirs != mine and are_words:
+            (value,) = mine
+            yield f"{source_of(place)} == {literal(value)} and ", [one for one in others if one.at(place) == value]
+
+
+def _states(scopes: ExchangeScopes, name: str, ones: Sequence[SeenExchange]) -> list[Any]:
+    found = [scopes.value(f"{name}.state", one, after=False) for one in ones]
+    return list(dict.fromkeys(state for state in found if state is not None))
+
+
+def _ages(
+    scopes: ExchangeScopes, name: str, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[int]:
+    """Yield the age that all wanted things have, and no other has."""
+    source = f"clock.seconds - {name}.made"
+    old, young = (
+        [int(age) for one in ones if (age := scopes.value(source, one, after=False)) is not None]
+        for ones in (wanted, others)
+    )
+    least, most = min(old, default=0), max(young, default=0)
+    if least > max(most, 30):
+        yield max((time for time in _LIFETIMES if most < time <= least), default=least)

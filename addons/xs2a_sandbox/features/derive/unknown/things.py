@@ -1,0 +1,123 @@
+"""The things of a bank, such as consents and payments, and the places of requests that name them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import Place
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """A new state, in the exchange with this number. `by` is request, time or reading."""
+
+    number: int
+    state: Any
+    by: str
+
+
+@dataclass(eq=False)
+class LearnedThing:
+    """A thing that a request created. `keys` has values by name, each with the number of the exchange that told it."""
+
+    kind: "ThingKind"
+    created: SeenExchange
+    keys: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    states: list[tuple[int, Any]] = field(default_factory=list)
+    events: list[SeenExchange] = field(default_factory=list)
+    changes: list["StateChange"] = field(default_factory=list)
+
+    @property
+    def key_texts(self) -> set[str]:
+        return {str(value) for value, _ in self.keys.values()}
+
+    def is_known_by(self, key: str, text: str | None, one: SeenExchange) -> bool:
+        """Return whether an exchange before this one has told that the thing has this key."""
+        value, number = self.keys.get(key, (None, one.number))
+        return number < one.number and str(value) == text
+
+
+@dataclass(eq=False)
+class ThingKind:
+    """Things of one kind: created by one operation, and known by `id`, the name of their first key."""
+
+    name: str
+    made_by: LearnedOperation
+    id: str = ""
+    things: list[LearnedThing] = field(default_factory=list)
+    told: dict[str, tuple[LearnedOperation, Place, int]] = field(default_factory=dict)
+
+    @property
+    def example(self) -> SeenExchange:
+        """The request that created the first one."""
+        return self.things[0].created
+
+
+@dataclass(frozen=True)
+class Use:
+    """A place in requests that names a thing by a key. `word` is the position in a text of two words."""
+
+    place: Place
+    kind: ThingKind
+    key: str
+    word: int | None = None
+
+
+@dataclass(eq=False)
+class Rows:
+    """Things that the bank has anyway, such as accounts: the entries of a list, by the member `key`."""
+
+    name: str
+    key: str
+    told_by: LearnedOperation
+    at: Place
+    entries: list[dict[str, Any]] = field(default_factory=list)
+
+    def find(self, text: str) -> dict[str, Any] | None:
+        return next((entry for entry in self.entries if str(entry.get(self.key)) == text), None)
+
+
+@dataclass
+class World:
+    """All things, and for every operation the places of its requests that name one."""
+
+    operations: Sequence[LearnedOperation]
+    is_ok: dict[SeenExchange, bool]
+    envelope: Place | None = None
+    kinds: list[ThingKind] = field(default_factory=list)
+    rows: list[Rows] = field(default_factory=list)
+    uses: dict[LearnedOperation, list[Use]] = field(default_factory=dict)
+    row_uses: dict[LearnedOperation, list[tuple[Place, Rows]]] = field(default_factory=dict)
+    cursors: set[str] = field(default_factory=set)
+    operation_of: dict[SeenExchange, LearnedOperation] = field(default_factory=dict)
+
+    @property
+    def things(self) -> list[LearnedThing]:
+        return [thing for kind in self.kinds for thing in kind.things]
+
+    def made_by(self, operation: LearnedOperation) -> ThingKind | None:
+        return next((kind for kind in self.kinds if kind.made_by is operation), None)
+
+    def made(self, one: SeenExchange) -> LearnedThing | None:
+        return next((thing for thing in self.things if thing.created is one), None)
+
+    def named(self, one: SeenExchange) -> Iterator[tuple[Use, LearnedThing]]:
+        """Yield the places of a request that name a thing that was known before."""
+        for use in self.uses.get(self.operation_of[one], ()):
+            text = pick(one, use.place, use.word)
+            found = (thing for thing in use.kind.things if thing.is_known_by(use.key, text, one))
+            yield from ((use, thing) for thing in islice(found, 1))
+
+
+def pick(one: SeenExchange, place: Place, word: int | None = None) -> str | None:
+    """Return the text at a place of a request."""
+    value = one.at(place)
+    if value is None or isinstance(value, Mapping | list):
+        return None
+    if word is None:
+        return str(value)
+    words = str(value).split()
+    return words[word] if word < len(words) else None

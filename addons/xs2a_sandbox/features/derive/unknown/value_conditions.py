@@ -1,0 +1,105 @@
+"""Conditions on a value of a request: missing, in another form, in the past, beyond a limit."""
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import literal
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source, pattern_of, read_number
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.redaction.vocabulary import is_words
+
+_NICE = [
+    Decimal(digits).scaleb(power)
+    for power in range(8)
+    for digits in ("1", "1.5", "2", "2.5", "3", "4", "5", "6", "7.5", "8", "9")
+]
+"""Numbers that a bank is likely to have as a limit."""
+_NICE_DAYS = (0, 1, 7, 14, 30, 31, 60, 90, 100, 180, 365, 366)
+
+
+def conditions_on_value(
+    place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange], is_success: bool
+) -> Iterator[Condition]:
+    source = source_of(place)
+    good = _values(place, others)
+    if len(good) == len(others):
+        yield Condition(f"{source} is none or {source} == ''", 50, "missing", place)
+    guard = f"{source} is not none and "
+    lists = [value for value in good if isinstance(value, list)]
+    if lists and len(lists) == len(good) and all(isinstance(item, str) for value in lists for item in value):
+        words = list(dict.fromkeys(item for value in lists for item in value))
+        yield Condition(f"{guard}{source} | reject('in', {literal(words)}) | list", 52, "form", place)
+        return
+    yield from _past(place, source, others)
+    texts = [value for value in good if isinstance(value, str)]
+    if texts and len(texts) == len(good):
+        pattern = pattern_of(texts)
+        if wanted or len(good) > 1 or pattern:
+            yield Condition(f"{guard}{source} is not string", 51, "form", place)
+        if pattern:
+            yield Condition(f"{guard}not ({source} | matches({literal(pattern)}))", 51, "form", place)
+        elif not wanted and min(map(len, texts)) >= 4 and place[0] == "body":
+            yield Condition(f"{guard}({source} | default('absent') | length) < 2", 51, "form", place)
+        words = list(dict.fromkeys(texts))
+        are_words = all(re.fullmatch(r"[a-z_-]{2,20}", text) for text in words) and len(words) < 4
+        if are_words and place[0] != "form" and (wanted or (len(words) > 1 and all(map(is_words, words)))):
+            yield Condition(f"{guard}{source} not in {literal(words)}", 53, "word", place)
+    elif good and all(isinstance(value, int | Decimal) and not isinstance(value, bool) for value in good):
+        yield Condition(f"{guard}{source} is not number", 51, "form", place)
+        if all(value > 0 for value in good):
+            yield Condition(f"{source} is number and ({source} or 0) <= 0", 54, "form", place)
+    if not is_success:
+        yield from limits(place, wanted, others)
+
+
+def _values(place: Place, ones: Sequence[SeenExchange]) -> list[Any]:
+    return [value for one in ones if (value := one.at(place)) is not None]
+
+
+def _past(place: Place, source: str, others: Sequence[SeenExchange]) -> Iterator[Condition]:
+    """A day in the past, where all accepted ones were in the future."""
+    dates = [(one, form, one.at(place)) for one in others if (form := date_form(one.at(place)))]
+    if not dates or place[0] != "body":
+        return
+    first = dates[0][1]
+    if all(form == first and form.day(value) > one.time.date() for one, form, value in dates):
+        yield Condition(f"({first.read(source)} or '9999') < today(0)", 55, "past", place)
+
+
+def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]) -> Iterator[Condition]:
+    """Yield the condition that a day or a number is beyond all that the others have."""
+    source, good, bad = source_of(place), _values(place, others), _values(place, wanted)
+    forms = [form for value in bad if (form := date_form(value))]
+    if forms and all(date_form(value) == forms[0] for value in good):
+        dated = [one for one in wanted if date_form(one.at(place)) == forms[0]]
+        least_days = min((forms[0].day(one.at(place)) - one.time.date()).days for one in dated)
+        if least_days > 0:
+            most = max((days for days in _NICE_DAYS if days < least_days), default=least_days - 1)
+            yield Condition(f"({forms[0].read(source)} or '') > today({most})", 70, "limit", place)
+        return
+    numbers = [(number, number_source(value, source)) for value in bad if (number := read_number(value)) is not None]
+    goods = [number for value in good if (number := read_number(value)) is not None]
+    if not numbers or len(goods) < len(good):
+        return
+    least, read = min(numbers)
+    floor = max(goods, default=Decimal(0))
+    if least > floor:
+        hints = [number for one in wanted for number in _hints(one, bad[0]) if floor <= number < least]
+        nice = [number for number in _NICE if floor <= number < least]
+        limit = max(hints or nice, default=least - Decimal(1))
+        yield Condition(f"({read} or 0) > {limit.normalize():f}", 49 if hints else 70, "limit", place)
+
+
+def _hints(one: SeenExchange, value: Any) -> Iterator[Decimal]:
+    """Yield the numbers in an error that could be a limit, written as the value is."""
+    for place, told in leaves(one.document):
+        words = told.split() if isinstance(told, str) and " " in told else [told]
+        for word in words:
+            found = read_number(word.strip(".") if isinstance(word, str) else word)
+            is_alike = ("," in str(value)) == ("," in str(word))
+            if found is not None and found != one.status and is_alike and (len(place) > 1 or place[-1] != "code"):
+                yield found

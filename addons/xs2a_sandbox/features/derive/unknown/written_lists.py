@@ -1,0 +1,145 @@
+"""Writes lists: their entries as data, filters by date, pages, and the entries that payments add."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.forms import date_form
+from xs2a_sandbox.features.derive.unknown.lists import Listing
+from xs2a_sandbox.features.derive.unknown.names import is_id
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.templates import below, is_equal, is_telling, new_value
+from xs2a_sandbox.features.derive.unknown.things import ThingKind
+
+
+def _entries_name(listing: Listing) -> str:
+    words = [word for word in listing.operation.pattern if word and word[0].isalpha()]
+    return re.sub(r"\W", "_", "_".join(words[-2:])) + "_entries"
+
+
+def write_entries(listing: Listing) -> dict[str, Any]:
+    """Return the named value with the entries by account. Their days are written as so many days ago."""
+    newest = max(one.time.date() for one in listing.operation.seen)
+
+    def relative(value: Any) -> Any:
+        if (form := date_form(value)) and not form.has_time:
+            return braced(form.write(f"today({(form.day(value) - newest).days})"))
+        return value
+
+    entries = {
+        account: [{name: relative(value) for name, value in row.items()} for row in rows]
+        for account, rows in listing.entries.items()
+    }
+    first = next(iter(entries.values()))
+    return {_entries_name(listing): {**entries, "*": first} if listing.per else {"*": first}}
+
+
+def check_period(listing: Listing, checks: Sequence[LearnedCheck]) -> list[LearnedCheck]:
+    """Return, as a guess, the check that a period does not end before it begins: answered like other bad parameters."""
+    shown = (check for check in checks if check.condition.kind in ("limit", "cursor", "form") and not check.is_guess)
+    donor = next(shown, None)
+    if donor is None or not listing.form or not listing.since or not listing.until:
+        return []
+    since, until = (listing.form.read(source_of(place)) for place in (listing.since, listing.until))
+    sign = ">=" if listing.is_until_exclusive else ">"
+    source = f"({since} or '') {sign} ({until} or '9999')"
+    return [donor.guess(Condition(source, 71, "period", listing.until))]
+
+
+def listing_sources(listing: Listing) -> list[str]:
+    """Return the expressions that an answer with the list may use."""
+    paging = listing.paging
+    return [
+        *("let.rows", "let.total", "let.skip + let.size < let.total"),
+        *(("let.next_cursor",) if paging.cursor else ()),
+        *(("let.page", "let.pages") if paging.page else ()),
+        "let.size",
+    ]
+
+
+def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
+    """Return the named values of an operation with the list, up to the page that was asked for."""
+    per, paging = listing.per, listing.paging
+    account = f"{expression('let', (per.name, per.rows.key))} ~ ''" if per and per.rows else "''"
+    known = f"let.{_entries_name(listing)}"
+    made: dict[str, Any] = {"entries": braced(f"{known}[{account}] or {known}['*']")}
+    whole = ["let.entries"]
+    for number, (kind, when, row) in enumerate(_booked(scopes, listing), 1):
+        name = "booked" if number == 1 else f"booked_{number}"
+        made[name] = {"each": braced(f"let.{plural(kind)}"), "as": "thing", "when": when, "give": row}
+        whole = [f"(let.{name} | reverse | list)", *whole] if listing.is_newest_first else [*whole, f"let.{name}"]
+    every = braced(" + ".join(whole))
+    is_within = " and ".join(_filters(listing))
+    made["found"] = {"each": every, "when": is_within, "give": "{{ entry }}"} if is_within else every
+    made["total"] = "{{ let.found | length }}"
+
+    def asked(place: Place | None, default: int) -> str:
+        return f"({source_of(place)} | default({default}) | int)" if place else str(default)
+
+    made["size"] = braced(asked(paging.size, paging.default))
+    if paging.page:
+        made["page"] = braced(asked(paging.page, 1))
+        made["pages"] = "{{ (let.total + let.size - 1) // let.size }}"
+        made["skip"] = "{{ (let.page - 1) * let.size }}"
+    elif paging.cursor:
+        made["skip"] = braced(f"({source_of(paging.cursor)} | replace('next-', '') | default(0) | int)")
+    else:
+        made["skip"] = braced(asked(paging.skip, 0))
+    is_paged = paging.size or paging.skip or paging.page or paging.cursor
+    made["rows"] = "{{ let.found[let.skip:let.skip + let.size] }}" if is_paged else "{{ let.found }}"
+    if paging.cursor:
+        made["next_cursor"] = "{{ 'next-' ~ (let.skip + let.size) if let.skip + let.size < let.total else none }}"
+    return made
+
+
+def _filters(listing: Listing) -> Iterator[str]:
+    """Yield the conditions for entries of the days that were asked for."""
+    for place, sign in ((listing.since, ">="), (listing.until, "<" if listing.is_until_exclusive else "<=")):
+        if place and listing.form:
+            day, source = listing.form.read(expression("entry", (listing.day,))), source_of(place)
+            yield f"({source} is none or {day} {sign} {listing.form.read(source)})"
+
+
+def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKind, str, Any]]:
+    """Yield the kinds of things that become entries, when they do, and the entry as a template of the thing."""
+    for kind in dict.fromkeys(thing.kind for thing, _, _ in listing.booked):
+        thing, one, row = next(booked for booked in listing.booked if booked[0].kind is kind)
+        snapshot = scopes.snapshot(thing, one, after=False)
+        when = f"thing.state == {literal(snapshot['state'])}"
+        if listing.per and listing.per.rows:
+            account = scopes.scope(one)["let"][listing.per.name]
+            same = (
+                f" and {expression('thing.sent', place)} == {expression('let', (listing.per.name, name))}"
+                for place, value in leaves(thing.created.body)
+                for name, own in account.items()
+                if value == own and not isinstance(value, bool | None) and "currency" not in (name, place[-1])
+            )
+            when += next(same, "")
+        yield kind, when, {name: _entry_value(one, value, thing.created.body) for name, value in row.items()}
+
+
+def _entry_value(one: SeenExchange, value: Any, sent: Any) -> Any:
+    """Return a value of an entry as a template of the thing that it comes from."""
+    if isinstance(value, Mapping):
+        return {name: _entry_value(one, inner, sent) for name, inner in value.items()}
+    if (form := date_form(value)) and form.day(value) == one.time.date():
+        return braced(form.write("thing.since" if form.has_time else "(thing.since | strftime('%Y-%m-%d'))"))
+    for source, known in below("thing.sent", sent):
+        if is_equal(known, value) and is_telling(value):
+            return braced(source + (" or ''" if isinstance(value, str) else ""))
+        are_numbers = isinstance(value, int | Decimal) and isinstance(known, int | Decimal)
+        if are_numbers and not isinstance(known, bool) and value == -known:
+            return braced(f"-{source}")
+        if isinstance(value, str) and isinstance(known, str) and value == f"-{known}":
+            return "-" + braced(source)
+    if isinstance(value, str) and is_id(value) and len(value) >= 6:
+        return "{{ thing.id ~ '-1' }}" if re.fullmatch(r"[\w-]+", value) else new_value(value)
+    if isinstance(value, int) and abs(value) > 99999:
+        return "{{ thing.made }}"
+    return value

@@ -1,0 +1,200 @@
+"""Writes one operation: it finds the things, decides the outcome, answers it, and stores what has changed."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, literal
+from xs2a_sandbox.features.derive.unknown.balances import balance_lets
+from xs2a_sandbox.features.derive.unknown.candidates import SECRETS
+from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, Successes, split_successes
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import change_texts, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, ThingLookup
+from xs2a_sandbox.features.derive.unknown.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.written_answers import adopt_answer, write_answer, write_page
+from xs2a_sandbox.features.derive.unknown.written_lists import listing_lets
+from xs2a_sandbox.features.derive.unknown.written_things import (
+    NAMES,
+    collection,
+    write_changed,
+    write_lookup,
+    write_new,
+)
+from xs2a_sandbox.wording import say_count
+
+PAGES = "sca"
+"""The sandbox has pages of its own below this word. Only rules come before them."""
+_MOST_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class WrittenOperation:
+    """An operation or a rule, and in words which exchanges show it."""
+
+    value: Mapping[str, Any]
+    evidence: Sequence[str]
+
+    @property
+    def section(self) -> str:
+        return "rules" if "match" in self.value else "operations"
+
+
+def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> WrittenOperation:
+    scopes, checks = learned.scopes, learned.checks[operation]
+    oks = split_successes(scopes, operation, learned.classes[operation])
+    names = _outcome_names(checks)
+    is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
+    lets = _write_lets(learned, operation)
+    last = "page" if is_page else names[checks[-1]] if checks else "done"
+    lets["outcome"] = braced(_write_outcome(checks, names, oks, last))
+    ok = f"let.outcome in {literal([answer.name for _, answer in oks])}"
+    effects: list[dict[str, Any]] = []
+    if kind := learned.world.made_by(operation):
+        lets["new"] = write_new(scopes, operation, kind)
+        effects += _store_new(learned, kind, oks)
+    changed: set[str] = set()
+    for lookup in scopes.lookups[operation]:
+        if after := write_changed(learned, operation, lookup, oks):
+            changed.add(lookup.name)
+            lets[lookup.name + AFTER] = after
+            effects += _store_changed(lookup, ok)
+    for check in checks:
+        if check.condition.owner:
+            effects.append(_store_secret(check.condition, ok))
+    value: dict[str, Any] = {"id": operation.id, "doc": _write_doc(operation)}
+    address = {"method": operation.method, "path": operation.path}
+    if operation.pattern[:1] == (PAGES,):
+        value["match"] = address
+    else:
+        value |= address
+        if any((one.text and not one.is_unread) or one.status in (302, 303) for one in operation.seen):
+            value["browser"] = True
+    value["let"] = lets
+    value["respond"] = _write_respond(learned, operation, names, oks, is_page)
+    if effects:
+        value["effects"] = effects
+    unchanged = [lookup.name for lookup in scopes.lookups[operation] if lookup.name not in changed]
+    return WrittenOperation(_drop_after(value, unchanged), list(_list_evidence(checks, names, oks)))
+
+
+def _write_lets(learned: LearnedInterface, operation: LearnedOperation) -> dict[str, Any]:
+    """Return the named values for what a request names, and for lists and balances."""
+    scopes, lets = learned.scopes, dict[str, Any]()
+    for lookup in scopes.lookups[operation]:
+        lets |= write_lookup(lookup)
+    for accounts in learned.named_accounts:
+        made = accounts.lets(scopes.lookups[operation], operation, lets)
+        lets = {name: value for name, value in lets.items() if name not in made} | made
+    if listing := learned.listings.get(operation):
+        lets |= listing_lets(scopes, listing)
+        if "chosen" in lets and listing.per is None:
+            lets["entries"] = "{{ let.chosen or " + lets["entries"].removeprefix("{{ ")
+    for balance in learned.balances:
+        is_checked = any(balance.name in check.condition.source for check in learned.checks[operation])
+        for lookup in scopes.lookups[operation]:
+            if lookup.rows is balance.per.rows and (balance.operation is operation or is_checked):
+                lets |= balance_lets(balance, lookup, as_number=balance.operation is not operation)
+    return lets
+
+
+def _outcome_names(checks: Sequence[LearnedCheck]) -> dict[LearnedCheck, str]:
+    """Return a name for each check. Checks with the same answer share it."""
+    names: dict[LearnedCheck, str] = {}
+    taken: dict[str, Any] = {}
+    for check in checks:
+        same = (id(check.answer), check.instead)
+        possible = (check.answer.name, *(f"{check.answer.name}-{number}" for number in range(2, len(checks) + 2)))
+        names[check] = next(name for name in possible if taken.setdefault(name, same) == same)
+    return names
+
+
+def _write_outcome(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str], oks: Successes, last: str) -> str:
+    """Return the expression for the name of the outcome: that of the first check or success that applies."""
+    cases = [(check.condition, names[check]) for check in checks]
+    text = ""
+    for condition, name in [*cases, *((condition, answer.name) for condition, answer in oks)]:
+        if condition is None:
+            return text + literal(name)
+        source = re.sub(r"(\S+) not in let\.cursors", r"not (\1 | matches('^next-[0-9]+$'))", condition.source)
+        text += f"{literal(name)} if {source} else "
+    return text + literal(last)
+
+
+def _store_new(learned: LearnedInterface, kind: ThingKind, oks: Successes) -> Iterator[dict[str, Any]]:
+    scopes = learned.scopes
+    made_by = [answer.name for _, answer in oks if any(learned.world.made(one) for one in answer.seen)]
+    when = f"let.outcome in {literal(made_by)}"
+    yield {"set": f"state.{collection(kind)}[let.new.id ~ '']", "to": "{{ let.new }}", "when": when}
+    named_by = {by for own in scopes.lookups.values() for lookup in own for one, by in lookup.kinds if one is kind}
+    for key in kind.things[0].keys:
+        if key != kind.id and key in named_by:
+            yield {"set": f"state.{NAMES}[let.new.{key} ~ '']", "to": {kind.name: "{{ let.new.id }}"}, "when": when}
+
+
+def _store_changed(lookup: ThingLookup, ok: str) -> Iterator[dict[str, Any]]:
+    for kind, _ in lookup.kinds:
+        yield {
+            "set": f"state.{collection(kind)}[let.{lookup.name}.id ~ '']",
+            "to": braced(f"let.{lookup.name}{AFTER}"),
+            "when": f"{ok} and let.{lookup.name}.kind == {literal(kind.name)}",
+        }
+
+
+def _store_secret(condition: Condition, ok: str) -> dict[str, Any]:
+    secret = source_of(condition.place)
+    first = f"state.{SECRETS}[{source_of(condition.owner)} ~ '']"
+    return {"set": first, "to": {"secret": braced(secret)}, "when": f"{ok} and {secret} and not {first}"}
+
+
+def _write_respond(
+    learned: LearnedInterface,
+    operation: LearnedOperation,
+    names: dict[LearnedCheck, str],
+    oks: Successes,
+    is_page: bool,
+) -> list[dict[str, Any]]:
+    """Return an answer for each outcome. The last one has no condition."""
+    by_name = {names[check]: check for check in reversed(names)}
+    answers = [(name, adopt_answer(learned, operation, check)) for name, check in reversed(by_name.items())]
+    answers += [(answer.name, write_answer(learned, answer)) for _, answer in oks]
+    example = learned.classes[operation][0]
+    if is_page:
+        answers.append(("page", {"text": write_page(learned, example), "headers": {"Content-Type": "text/html"}}))
+    elif not answers:
+        answers.append(("", write_answer(learned, example)))
+    *conditional, (_, last) = answers
+    return [*({"when": f"let.outcome == {literal(name)}", **answer} for name, answer in conditional), last]
+
+
+def _drop_after(value: Any, unchanged: Sequence[str]) -> Any:
+    """Name a thing that the operation does not change by its plain name."""
+    pattern = re.compile(rf"\blet\.({'|'.join(unchanged)}){AFTER}\b")
+    return change_texts(value, lambda text: pattern.sub(r"let.\1", text)) if unchanged else value
+
+
+def _write_doc(operation: LearnedOperation) -> str:
+    day = max(one.time for one in operation.seen).date()
+    return f"Recorded {day}, {say_count(len(operation.seen), 'exchange')}."
+
+
+def _list_evidence(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str], oks: Successes) -> Iterator[str]:
+    for name in dict.fromkeys(names.values()):
+        own = [check for check in checks if names[check] == name]
+        other = own[0].answer.operation
+        if numbers := [number for check in own for number in check.shown_by]:
+            yield _list_exchanges(name, numbers)
+        if any(check.is_guess for check in own):
+            yield f"{name}: a guess, as {other.method} {other.path} answers; record such a request to be sure"
+    for _, answer in oks:
+        if answer.is_guess:
+            yield f"{answer.name}: a guess, as another request that ends something; record such a request to be sure"
+        else:
+            yield _list_exchanges(answer.name, [one.number for one in answer.seen[:_MOST_SHOWN]])
+
+
+def _list_exchanges(name: str, numbers: Sequence[int]) -> str:
+    return f"{name}: exchange{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"

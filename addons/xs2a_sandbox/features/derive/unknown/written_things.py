@@ -1,0 +1,237 @@
+"""Writes what an operation does with things: how it finds, makes and changes them."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.checks import Successes
+from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.forms import date_form
+from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.states import StateMachine
+from xs2a_sandbox.features.derive.unknown.templates import new_value
+from xs2a_sandbox.features.derive.unknown.things import ThingKind
+from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.vocabulary import is_words
+
+NAMES = "our_names"
+"""The collection that finds things by their other keys, such as the code of the customer's page."""
+
+
+def collection(kind: ThingKind) -> str:
+    return f"our_{kind.name}"
+
+
+def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
+    """Return the shape of a thing as it is now: time may have changed its state."""
+    machine = scopes.machines.get(kind)
+    if machine is None:
+        return {"merge": ["{{ it }}"]}
+    changes: list[tuple[int, Any, Any, int]] = []
+    for start in machine.words:
+        if any(change.after == start for change in machine.by_time):
+            continue
+        state, steps = start, 0
+        while change := next((one for one in machine.by_time if one.before == state), None):
+            state, steps = change.after, steps + 1
+            changes.append((change.seconds, start, state, steps))
+    end = _end(kind, machine)
+    if not changes and not end:
+        return {"merge": ["{{ it }}"]}
+    state_now, version = "it.state", "it.version"
+    for seconds, start, state, steps in sorted(changes, key=lambda change: change[0]):
+        when = f"it.state == {literal(start)} and clock.seconds >= it.since + {seconds}"
+        state_now = f"{literal(state)} if {when} else {state_now}"
+        version = f"it.version + {steps} if {when} else {version}"
+    state_now = f"{end} else {state_now}" if end else state_now
+    return {"merge": ["{{ it }}", {"state": braced(state_now), "version": braced(version)}]}
+
+
+def _end(kind: ThingKind, machine: StateMachine) -> str | None:
+    """Return, as a guess, when a thing expires: at the day or time to which its own request limits it."""
+    for place, value in leaves(kind.example.body):
+        form = date_form(value)
+        if form and form.moment(value) > kind.example.time and all(isinstance(word, str) for word in machine.words):
+            read = form.read(expression("it.sent", place))
+            now = "(clock.seconds | strftime('%Y-%m-%dT%H:%M:%S+00:00'))"
+            over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
+            return f"{literal(_in_style('expired', machine))} if it.state not in {literal(machine.lasts)} and {over}"
+    return None
+
+
+def _in_style(word: str, machine: StateMachine) -> str:
+    """Return a word for a state, written like the other states."""
+    words = [one for one in machine.words if isinstance(one, str)]
+    if words and all(one.isupper() for one in words):
+        return word.upper()
+    return word.capitalize() if words and all(one.istitle() for one in words) else word.lower()
+
+
+def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
+    """Return the named values that find the thing that a request names."""
+    if lookup.rows:
+        return {lookup.name: braced(f"let.{lookup.rows.name}_rows[{lookup.source}]")}
+    made: dict[str, Any] = {}
+    for kind, key in lookup.kinds:
+        id = lookup.source if key == kind.id else f"(state.{NAMES}[{lookup.source}].{kind.name} ~ '')"
+        name = lookup.name if len(lookup.kinds) == 1 else f"{lookup.name}_{kind.name}"
+        name = f"{name}_{key}" if name in made else name
+        made[name] = {"shape": f"{kind.name}-now", "of": braced(f"state.{collection(kind)}[{id}]")}
+    if len(made) > 1:
+        made[lookup.name] = braced(" or ".join(f"let.{name}" for name in made))
+    return made
+
+
+def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
+    """Return the thing that the operation makes."""
+    first, machine = kind.example, scopes.machines.get(kind)
+    keys: dict[str, Any] = {}
+    for key, (value, _) in kind.things[0].keys.items():
+        in_path = next((name for name, text in first.parameters.items() if text == str(value)), None)
+        keys[key] = braced(f"path.{in_path}") if in_path else new_value(value)
+    id = keys.pop(kind.id)
+    return {
+        "id": id,
+        "kind": kind.name,
+        **keys,
+        "made": "{{ clock.seconds }}",
+        "since": "{{ clock.seconds }}",
+        "version": 1,
+        "state": machine.first if machine else "there",
+        "reads": 0,
+        "sent": "{{ body }}" if first.has_json else "{{ form }}",
+        "form": None,
+        "headers": {name: braced(f"headers[{literal(name)}]") for name in first.headers if name not in scopes.nonces},
+        "of": {
+            lookup.name: {"merge": [braced(f"let.{lookup.name}.sent"), {"id": braced(f"let.{lookup.name}.id")}]}
+            for lookup in scopes.lookups[operation]
+            if not lookup.rows and lookup.place[0] != "headers" and kind not in [one for one, _ in lookup.kinds]
+        },
+    }
+
+
+def write_changed(learned: LearnedInterface, operation: LearnedOperation, lookup: ThingLookup, oks: Successes) -> Any:
+    """Return the thing after a request that was answered well, or None if the operation does not change it."""
+    scopes = learned.scopes
+    machines = scopes.machines_of(lookup)
+    is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
+    if not machines or lookup.rows or not is_main:
+        return None
+    name = f"let.{lookup.name}"
+    ok_names = literal([answer.name for _, answer in oks])
+    state = f"{name}.state"
+    for _, answer in oks:
+        if word := _next_state(learned, operation, answer, machines, name):
+            state = f"{word} if let.outcome == {literal(answer.name)} else {state}"
+    after: dict[str, Any] = {}
+    for change in (change for machine in machines for change in machine.by_reading):
+        if scopes.world.operation_of[change.one] is operation:
+            at = f"{name}.state == {literal(change.before)} and let.outcome in {ok_names}"
+            after["reads"] = braced(f"{name}.reads + 1 if {at} else {name}.reads")
+            state = f"{literal(change.after)} if {at} and {name}.reads + 1 >= {change.reads} else {state}"
+    if form_names := [answer.name for _, answer in oks if any(one.form for one in answer.seen)]:
+        sent = f"form if let.outcome in {literal(form_names)} else none"
+        after["form"] = {"merge": [braced(f"{name}.form"), braced(sent)]}
+    if state != f"{name}.state":
+        after["state"] = braced(state)
+        is_new = f"({state}) != {name}.state"
+        after["since"] = braced(f"clock.seconds if {is_new} else {name}.since")
+        after["version"] = braced(f"{name}.version + 1 if {is_new} else {name}.version")
+    return {"merge": [braced(name), after]} if after else None
+
+
+def _next_state(
+    learned: LearnedInterface,
+    operation: LearnedOperation,
+    answer: AnswerClass,
+    machines: Sequence[StateMachine],
+    name: str,
+) -> str | None:
+    """Return the state to which an answer leads, as an expression. None: it changes no state."""
+    words = _next_words(answer, machines)
+    if not words:
+        return None
+    if member := _asked_state(answer, machines):
+        word = expression("body", (member,))
+    elif choice := _chosen_state(answer, machines):
+        word = f"({choice} or {name}.state)"
+    elif len(set(map(str, words.values()))) == 1 and len(words) == len(machines):
+        word = literal(next(iter(words.values())))
+    else:
+        word = f"({literal(words)}[{name}.kind] or {name}.state)"
+    if other := _other_choice(learned, operation, answer):
+        declined = {
+            one.kind.name: _in_style("declined", one) if isinstance(one.first, str) else one.first for one in machines
+        }
+        word = f"({literal(declined)}[{name}.kind] if {other} else {word})"
+    return word
+
+
+def _next_words(answer: AnswerClass, machines: Sequence[StateMachine]) -> dict[str, Any]:
+    """Return the states that an answer leads to, by kind of thing. What one kind shows is a guess for the others."""
+    words = {
+        machine.kind.name: change.after
+        for machine in machines
+        for change in machine.by_request
+        if change.one in answer.seen
+    }
+    known = next(iter(words.values()), None)
+    for machine in machines if isinstance(known, str) else ():
+        if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
+            words[machine.kind.name] = _in_style(str(known), machine)
+    return words
+
+
+def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str | None:
+    """Return the member of the request that is always the new state."""
+    changes = [change for machine in machines for change in machine.by_request if change.one in answer.seen]
+    bodies = [(change.one.body, change.after) for change in changes]
+    for name in bodies[0][0] if bodies and isinstance(bodies[0][0], dict) else ():
+        if all(isinstance(body, dict) and body.get(name) == after for body, after in bodies):
+            return str(name)
+    return None
+
+
+def _chosen_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str | None:
+    """Return the expression for the state that depends on a word of the form, such as a decision."""
+    after = {
+        change.number: change.state
+        for machine in machines
+        for thing in machine.kind.things
+        for change in thing.changes
+        if change.by == "request"
+    }
+    changes = [(one.form, after[one.number]) for one in answer.seen if one.form and one.number in after]
+    for name in changes[0][0] if len({str(state) for _, state in changes}) > 1 else ():
+        table = {form.get(name): state for form, state in changes}
+        is_word = all(word and re.fullmatch("[a-z_-]{1,20}", word) for word in table)
+        if is_word and len(table) < len(changes) and all(table[form.get(name)] == state for form, state in changes):
+            return f"{literal(table)}[{source_of(('form', name))}]"
+    return None
+
+
+def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass) -> str | None:
+    """Return the condition that the customer has chosen what the page offers and the recording does not show."""
+    pages = [
+        one
+        for other in learned.world.operations
+        if other.pattern == operation.pattern
+        for one in other.seen
+        if one.text
+    ]
+    are_notes = any(one.is_note for one in pages)
+    forms = [one.form for own in learned.classes[operation] if own.is_ok for one in own.seen if one.form]
+    for name in answer.seen[0].form or {}:
+        pattern = rf'name="{re.escape(name)}" value="([^"]+)"'
+        offered = {value for one in pages for value in re.findall(pattern, one.text)}
+        chosen = {form[name] for form in forms if name in form}
+        if are_notes and len(chosen) == 1 and chosen != {DROPPED} and is_words(next(iter(chosen))):
+            (word,) = chosen
+            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
+        if chosen and chosen < offered and not any(value.isdecimal() for value in offered) and len(offered) == 2:
+            return f"form[{literal(name)}] in {literal(sorted(offered - chosen))}"
+    return None

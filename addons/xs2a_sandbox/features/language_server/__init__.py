@@ -1,0 +1,1 @@
+"""A language server for cassettes, test data and settings: problems, completion, descriptions and definitions."""

@@ -1,0 +1,210 @@
+"""An app that pays the rent and reads the accounts of a household. It keeps its data in `household.json`.
+
+Each bug is a mistake of real apps. Without a bug the app is correct: it pays an intent at most once, renews an ended
+connection, reads each account separately, waits as long as the bank says, and tries again in the next run.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import requests
+
+BUGS = {
+    "pays-twice": "a payment whose answer is lost is sent again at once",
+    "keeps-dead-consent": "a consent that has ended is used for ever",
+    "parks": "after one failure nothing is read any more",
+    "one-stops-all": "an account that fails ends the reading of the others",
+    "ignores-retry-after": "a refused read is repeated after a pause of the app's own",
+    "forgets-intent": "a payment whose answer is lost is forgotten, and made again in the next run",
+}
+IBANS = ("DE47999888770000200002", "DE25999888770000200010")
+PAYMENTS = "/v1/payments/sepa-credit-transfers"
+FINAL = ("ACSC", "ACCC", "RJCT", "CANC")  # not ACSP, which the bank still executes
+ENDED = ("CONSENT_EXPIRED", "CONSENT_INVALID", "CONSENT_UNKNOWN")
+LONGEST_WAIT = 10
+
+Json = dict[str, Any]
+
+
+class Trouble(Exception):
+    """The bank refuses a request, or its answer cannot be read (`status` None)."""
+
+    def __init__(self, status: int | None = None, code: str = "", wait: float | None = None) -> None:
+        super().__init__(f"{status} {code}".strip())
+        self.status, self.code, self.wait = status, code, wait
+
+
+class Bank:
+    def __init__(self, url: str, approve: Any) -> None:
+        self.url, self.approve = url, approve
+
+    def ask(self, method: str, path: str, body: Json | None = None, consent: str | None = None) -> Json:
+        """Return the object of the answer. Raises Trouble."""
+        headers = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.1"}
+        headers |= {"TPP-Redirect-Preferred": "true", "TPP-Redirect-URI": "http://127.0.0.1:9/back"} if body else {}
+        headers |= {"Consent-ID": consent} if consent else {}
+        try:
+            answer = requests.request(method, self.url + path, json=body, headers=headers, timeout=10)
+            value = answer.json()
+        except ValueError:
+            value = None
+        except requests.RequestException:
+            raise Trouble() from None
+        if answer.status_code >= 400:
+            seconds = answer.headers.get("Retry-After", "")
+            raise Trouble(answer.status_code, _code(value), float(seconds) if seconds.isdigit() else None)
+        if not isinstance(value, dict):
+            raise Trouble()
+        return value
+
+
+class Household:
+    def __init__(self, bank: Bank, folder: Path, bug: str = "") -> None:
+        self.bank, self.bug, self.file = bank, bug, folder / "household.json"
+        empty: Json = {"consent": None, "parked": False, "intents": {}, "entries": {}}
+        self.data: Json = json.loads(self.file.read_text()) if self.file.exists() else empty
+
+    def save(self) -> None:
+        self.file.write_text(json.dumps(self.data, indent=1))
+
+    # -- paying
+
+    def pay(self, intent: str, amount: str) -> str:
+        """Pay once, and return the state. After a lost answer it is `unknown`, and the customer asks the bank."""
+        there = self.data["intents"].get(intent)
+        if there is None or there["state"] in ("refused", "RJCT"):
+            self._send(intent, amount)
+            self.save()
+        if (made := self.data["intents"].get(intent)) and "id" in made:
+            self._follow(made)
+        self.save()
+        return made["state"] if made else "failed"
+
+    def _send(self, intent: str, amount: str) -> None:
+        payment = self.data["intents"][intent] = {"state": "unknown"}
+        self.save()
+        body = {
+            "endToEndIdentification": intent,
+            "debtorAccount": {"iban": IBANS[0]},
+            "instructedAmount": {"amount": amount, "currency": "EUR"},
+            "creditorAccount": {"iban": "DE70999777660000001007"},
+            "creditorName": "Hausverwaltung Nord",
+        }
+        try:
+            try:
+                made = self.bank.ask("POST", PAYMENTS, body)
+            except Trouble as trouble:
+                if self.bug != "pays-twice" or (trouble.status or 500) < 500:
+                    raise
+                made = self.bank.ask("POST", PAYMENTS, body)
+            payment |= {"id": _text(made, "paymentId"), "state": "open"}
+            self._approve(made)
+        except Trouble as trouble:
+            if "id" not in payment and trouble.status and trouble.status < 500:
+                payment["state"] = "refused"
+            elif "id" not in payment and self.bug == "forgets-intent":
+                del self.data["intents"][intent]
+
+    def _follow(self, payment: Json) -> None:
+        for _ in range(4):
+            if payment["state"] in FINAL:
+                return
+            try:
+                payment["state"] = _text(
+                    self.bank.ask("GET", f"{PAYMENTS}/{payment['id']}/status"), "transactionStatus"
+                )
+            except Trouble:
+                return
+            time.sleep(0.25)
+
+    def _approve(self, made: Json) -> None:
+        links = made.get("_links")
+        redirect = links.get("scaRedirect") if isinstance(links, dict) else None
+        if not isinstance(redirect, dict) or not isinstance(redirect.get("href"), str):
+            raise Trouble()
+        self.bank.approve(redirect["href"])
+
+    # -- reading
+
+    def connect(self) -> None:
+        """Ask the customer for a consent if there is none."""
+        if self.data["consent"]:
+            return
+        rights = [{"iban": iban} for iban in IBANS]
+        access = {"accounts": rights, "balances": rights, "transactions": rights}
+        wanted = {"access": access, "recurringIndicator": True, "validUntil": "2099-12-31", "frequencyPerDay": 4}
+        try:
+            made = self.bank.ask("POST", "/v1/consents", {**wanted, "combinedServiceIndicator": False})
+            self._approve(made)
+            id = _text(made, "consentId")
+            if _text(self.bank.ask("GET", f"/v1/consents/{id}/status"), "consentStatus") == "valid":
+                self.data["consent"] = id
+        except Trouble:
+            pass
+        self.save()
+
+    def sync(self) -> list[str]:
+        """Read all accounts, and return what went wrong in words for the customer."""
+        if not self.data["consent"] or self.data["parked"]:
+            return ["not connected"]
+        problems = []
+        try:
+            listed = self._read("/v1/accounts").get("accounts")
+            for id in [_text(account, "resourceId") for account in listed or ()]:
+                try:
+                    self._read_account(id)
+                except Trouble as trouble:
+                    problems.append(f"{id}: {trouble}")
+                    if self.bug == "one-stops-all" or trouble.status in (401, 403, 429) or trouble.code in ENDED:
+                        raise
+                    time.sleep(0.2)
+        except Trouble as trouble:
+            problems.append(str(trouble))
+            if (trouble.status == 401 or trouble.code in ENDED) and self.bug != "keeps-dead-consent":
+                self.data["consent"] = None
+        self.data["parked"] = bool(problems) and self.bug == "parks"
+        self.save()
+        return problems
+
+    def _read_account(self, id: str) -> None:
+        balances = self._read(f"/v1/accounts/{id}/balances").get("balances")
+        since = date.today() - timedelta(days=60)
+        booked, path = [], f"/v1/accounts/{id}/transactions?bookingStatus=booked&dateFrom={since}"
+        for _ in range(20):
+            page = self._read(path).get("transactions")
+            if not isinstance(page, dict) or not isinstance(page.get("booked"), list):
+                raise Trouble()
+            booked += page["booked"]
+            path = page.get("_links", {}).get("next", {}).get("href")
+            if not path:
+                break
+        if not isinstance(balances, list):
+            raise Trouble()
+        self.data["entries"][id] = booked
+
+    def _read(self, path: str) -> Json:
+        try:
+            return self.bank.ask("GET", path, consent=self.data["consent"])
+        except Trouble as trouble:
+            if trouble.status != 429 or trouble.wait is None or trouble.wait > LONGEST_WAIT:
+                raise
+            time.sleep(1 if self.bug == "ignores-retry-after" else trouble.wait)
+            return self.bank.ask("GET", path, consent=self.data["consent"])
+
+
+def _code(value: Any) -> str:
+    messages = value.get("tppMessages") if isinstance(value, dict) else None
+    first = messages[0] if isinstance(messages, list) and messages else None
+    return str(first.get("code", "")) if isinstance(first, dict) else ""
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    text = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(text, str):
+        raise Trouble()
+    return text

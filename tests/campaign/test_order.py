@@ -1,0 +1,70 @@
+"""The order in which faults are tried."""
+
+from xs2a_sandbox.bank.loading import interface_and_schemas
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.features.campaign.order import Kind, PlannedFault, Subject, in_order, subject_of
+from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
+
+INTERFACE, _ = interface_and_schemas(Settings(state="memory:"))
+OBIE, _ = interface_and_schemas(Settings(state="memory:", dialect="obie-4.0"))
+
+
+def planned(operation: str | None, kind: Kind, call: int = 1, name: str = "") -> PlannedFault:
+    return PlannedFault(InjectedFault(name or kind.name, operation, call), {}, kind)
+
+
+def order(*faults: PlannedFault) -> list[str]:
+    return [str(one.fault.point) + " " + one.fault.name for one in in_order(faults, INTERFACE)]
+
+
+def test_money_is_before_access_and_access_before_reads() -> None:
+    operations = ("account-list", "create-consent", "initiate-payment")
+
+    assert order(*(planned(operation, Kind.LOST) for operation in operations)) == [
+        "initiate-payment 1 LOST",
+        "create-consent 1 LOST",
+        "account-list 1 LOST",
+    ]
+
+
+def test_one_fault_of_each_kind_is_before_repetitions() -> None:
+    faults = [
+        planned("account-list", Kind.LOST, 1, "reset"),
+        planned("account-list", Kind.LOST, 1, "malformed"),
+        planned("account-list", Kind.FAILED, 1),
+        planned("account-list", Kind.LOST, 2, "reset"),
+        planned("account-list", Kind.LOST, 2, "malformed"),
+        planned(SCA, Kind.ENDED, 1, "decline"),
+        planned(None, Kind.QUIRK, name="ids-zero"),
+        planned(None, Kind.QUIRK, name="ids-null"),
+    ]
+
+    assert order(*faults) == [
+        "sca 1 decline",
+        "account-list 1 reset",
+        "account-list 1 FAILED",
+        "all the time ids-zero",
+        "all the time ids-null",
+        "account-list 1 malformed",
+        "account-list 2 reset",
+        "account-list 2 malformed",
+    ]
+
+
+def test_the_subject_comes_from_what_the_dialect_declares() -> None:
+    subjects = {
+        name: subject_of(interface.operations[name])
+        for interface, names in (
+            (INTERFACE, ("initiate-payment", "create-consent", "account-transactions")),
+            (OBIE, ("create-payment", "create-account-access-consent")),
+        )
+        for name in names
+    }
+
+    assert subjects == {
+        "initiate-payment": Subject.MONEY,
+        "create-consent": Subject.ACCESS,
+        "account-transactions": Subject.READS,
+        "create-payment": Subject.MONEY,
+        "create-account-access-consent": Subject.ACCESS,
+    }
