@@ -383,6 +383,13 @@ def test_explaining_changes_nothing(cases: Engine) -> None:
     assert mine.get("/turns").json() == {"turn": 2}
 
 
+def test_the_turn_of_a_sequence_is_that_of_the_rule_s_own_path(tmp_path: Path) -> None:
+    turns = {"id": "turns", "match": {"path": "/{rest*}"}, "sequence": [{"status": 201}, {"status": 202}]}
+    bank = engine(tmp_path, {"rules.yaml": {"cassette": 1, "rules": [turns]}})
+    for _ in range(3):
+        same_as_answered(bank, request("GET", "/v1/things"))
+
+
 def test_the_state_is_considered(cases: Engine) -> None:
     headers = {"X-Sandbox-Session": "state-decides"}
     assert explained(cases, "GET", "/once", headers)["nearest"][0]["missed"][0]["text"].endswith("is false")

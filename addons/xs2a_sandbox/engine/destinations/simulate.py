@@ -87,8 +87,11 @@ class Simulate:
         return DueFaults(route.bank_request, prefers=self.prefers, is_distant=self.transactions.is_shared)
 
 
-def _find_consent_id(faults: DueFaults, call: Call) -> str | None:
-    faults.to_bank.bank.prepare(call, faults.to_bank.lookup)
+def _find_consent_id(faults: DueFaults, decided: Call) -> str | None:
+    bank, lookup = faults.to_bank.bank, faults.to_bank.lookup
+    # The decided call keeps the path of the rule that answers it.
+    call = decided.with_request(decided.request, faults.to_bank.target._replace(segments=lookup.segments))
+    bank.prepare(call, lookup)
     try:
         return find_consent_id(call, SentMessage(call.request, call.path))
     except BankError:
