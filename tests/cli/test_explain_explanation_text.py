@@ -30,7 +30,7 @@ def test_explanation_of_an_unmatched_request(bank: Engine) -> None:
     assert printed.startswith(
         """\
 GET /v1/acounts in the session default
-  no operation and no rule has this path; the nearest matches are
+  no operation and no rule has this path; the nearest matches follow
   the answer is 404 path-unknown: resource /v1/acounts unknown
 
 Hint: the header Consent-ID is missing: account information needs the id of a

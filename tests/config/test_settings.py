@@ -262,9 +262,9 @@ class TestSecrets:
             proxy_auth="hunter2",
         )
         assert mistake_text.splitlines() == [
-            "XS2A_SANDBOX_PROXY_AUTH: must be USER:PASS",
+            "XS2A_SANDBOX_PROXY_AUTH: must be USER:PASS, and USER without spaces",
             "XS2A_SANDBOX_PUBLIC_URL: must be a URL such as https://sandbox.example.org, without query",
-            "--proxy-auth: must be USER:PASS",
+            "--proxy-auth: must be USER:PASS, and USER without spaces",
         ]
 
     def test_never_in_the_representation(self):

@@ -47,7 +47,8 @@ TEXTS = {
     "unknown payment": f"XS2A914E: payment {UUID} unknown",
     "wrong date": "XS2A904E: requestedExecutionDate must not be before 2[0-9-]{9}",
     "cancelled twice": f"XS2A915E: payment {UUID} is CANC and cannot be cancelled",
-    "wrong session": "XS2A907E: the session two words must be 1 to 64 of the characters A-Z a-z 0-9 . _ -",
+    "wrong session": r"XS2A907E: the name of a session \(/s/NAME/, X-Sandbox-Session or the proxy user\) must be 1 to "
+    "64 of the characters A-Z a-z 0-9 . _ -, not two words",
     "placeholder": "XS2A916E: authorisation authorization_not_yet_available unknown",
     "wrong password": "XS2A920E: wrong credentials, 2 attempts left",
     "finished authorisation": f"XS2A921E: {UUID} is finalised",

@@ -58,7 +58,8 @@ def test_a_session_can_be_named(settings: Settings) -> None:
 def test_errors_are_raised_as_user_mistakes(settings: Settings) -> None:
     assert mistake(settings, "state", "a", "b") == "no document b in a of session default"
     assert mistake(settings, session="a b") == (
-        "XS2A907E: the session a b must be 1 to 64 of the characters A-Z a-z 0-9 . _ -"
+        "XS2A907E: the name of a session (/s/NAME/, X-Sandbox-Session or the proxy user) must be 1 to 64 of the "
+        "characters A-Z a-z 0-9 . _ -, not a b"
     )
 
 

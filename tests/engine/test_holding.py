@@ -200,10 +200,13 @@ def test_other_requests_are_answered_while_one_is_held(simulating: WayOut, contr
 
 
 @pytest.mark.parametrize("place", ["request", "response"])
-def test_a_held_message_continues_unchanged_after_its_timeout(simulating: WayOut, control: Control, place: str) -> None:
+def test_a_held_message_continues_unchanged_after_its_timeout(
+    simulating: WayOut, control: Control, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
     before = simulating.ask("direct", STATUS, "", *USUAL)
     control.add(on=place, timeout="30ms")
     after = simulating.ask("direct", STATUS, "", *USUAL)
+    assert f"holds a {place} of the session" in caplog.text
     assert without_date(after) == without_date(before)
     assert control.last()["warnings"] == []
     assert control.last()["milliseconds"] > 20  # timers of an event loop can fire slightly early

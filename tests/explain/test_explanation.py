@@ -311,7 +311,7 @@ def test_the_shortfall_is_shown(tmp_path: Path) -> None:
         "sandbox"
     ]
 
-    assert explanation["message"] == "rules have this path, but none of them matches; the nearest are"
+    assert explanation["message"] == "rules have this path, but none of them matches; the nearest follow"
     assert [one["text"] for one in explanation["nearest"][0]["missed"]] == [
         "header PSU-ID is missing",
         "body member /amount is 900.5, must be greater than 1000: 99.5 too little",

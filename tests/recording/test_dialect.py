@@ -99,7 +99,7 @@ def test_the_nearest_recorded_rules_are_named(home: Path) -> None:
 
     assert (
         answer["message"]
-        == "this was not recorded, and the bank does not use the dialect xs2a-1.84; the nearest matches are"
+        == "this was not recorded, and the bank does not use the dialect xs2a-1.84; the nearest matches follow"
     )
     assert all(one["rule"].startswith("recorded-") for one in answer["nearest"])
     assert len(answer["nearest"]) == 1

@@ -12,6 +12,7 @@ from xs2a_sandbox.cli.help import command, json_option, option
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import ClockShape
+from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.state.session import is_session_name
 
 
@@ -67,7 +68,7 @@ def state(collection: str | None, id: str | None, session: str | None, as_json: 
         for key, document in value.items():
             click.echo(f"{key}  {json.dumps(document, ensure_ascii=False)}")
         if not value:
-            click.echo(f"the collection {collection} is empty")
+            click.echo(f"the collection {collection} is empty{did_you_mean(collection, client.collections())}")
     else:
         width = max(map(len, value), default=0)
         for name, documents in value.items():

@@ -159,7 +159,8 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
     for name in ("proxy_port", "port", "tls_port"):
         port = values.get(name, Settings.__dataclass_fields__[name].default)
         if port and port in taken:
-            yield f"{taken[port]} and {name} are both {port}: choose different ports (0 picks a free one)"
+            of_default = next((f", the default of {one}" for one in (taken[port], name) if one not in values), "")
+            yield f"{taken[port]} and {name} are both {port}{of_default}: choose different ports (0 picks a free one)"
         elif port:
             taken[port] = name
     if values.get("seed") is not None and values.get("frozen_at") is None:

@@ -163,7 +163,7 @@ class Settings:
         section=_ADDRESSES,
     )
     proxy_auth: str | None = setting(
-        text("USER:PASS", r"[^:\x00-\x20\x7f]+:[^\x00-\x1f\x7f]+", "USER:PASS"),
+        text("USER:PASS, and USER without spaces", r"[^:\x00-\x20\x7f]+:[^\x00-\x1f\x7f]+", "USER:PASS"),
         None,
         "Name and password that the proxy requires.",
         example='"user:password"',

@@ -112,6 +112,8 @@ class Guard:
                 "web pages of other sites cannot send requests to the bank; if the site is your own, allow it "
                 "with --allow-origin ORIGIN"
             )
+            if request.door == "direct":
+                text += "; open pages of the bank at the bank itself, or in a browser that uses the proxy port"
             raise Refused(403, "origin-refused", text)
 
     def _find_foreign_name(

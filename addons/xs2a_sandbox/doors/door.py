@@ -303,5 +303,6 @@ def no_port(host: str, port: int, flag: str, error: OSError) -> ConfigError:
         why = str(error.strerror).partition(" (while")[0]
         choices = "--host 127.0.0.1 for this machine only, 0.0.0.0 for all of its addresses"
         return ConfigError(f"--host {host} is not an address of this machine: {why}. Choose another one: {choices}")
-    why = "is in use by another process" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+    used = "is in use by another process, perhaps another sandbox"
+    why = used if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
     return ConfigError(f"port {port} on {host} {why}. Choose another one: {flag} PORT (0 picks a free one)")

@@ -1,6 +1,7 @@
 """The exchanges that breakpoints hold, in this process and in those that serve with it."""
 
 import asyncio
+import logging
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.edits import Edits
 from xs2a_sandbox.http.patience import PATIENCE
 from xs2a_sandbox.journal.journal import Peers
+
+log = logging.getLogger("xs2a_sandbox")
 
 MOST = 100
 """Exchanges that one process holds at a time."""
@@ -128,6 +131,9 @@ class Holds:
         until = now + timedelta(seconds=timeout)
         one = self._held[id] = Held(id, listed["id"], to_bank, response, now, until, end)
         self._note_begin(one)
+        # The log has a line for each exchange only at its end.
+        text = "%s holds a %s of the session %s as %s for at most %g s: `xs2a-sandbox held` shows it"
+        log.warning(text, one.breakpoint, one.place, to_bank.session, id, timeout)
         timer = loop.call_later(timeout, _end, end, Release(id, Edits()))
         patience = PATIENCE.get()
         try:

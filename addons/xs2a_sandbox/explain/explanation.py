@@ -221,17 +221,16 @@ def _client(call: Call) -> Mapping[str, Any] | None:
 
 def _nobody(best: Candidate | None, interface: Interface) -> str:
     if interface.silent:
-        return (
-            f"this was not recorded, and the bank does not use the dialect {interface.dialect}; the nearest matches are"
-        )
+        dialect = f"the bank does not use the dialect {interface.dialect}"
+        return f"this was not recorded, and {dialect}; the nearest matches follow"
     missed = {check.what for check in best.missed} if best else {"path"}
     if "path" in missed:
-        return "no operation and no rule has this path; the nearest matches are"
+        return "no operation and no rule has this path; the nearest matches follow"
     if "method" in missed:
-        return "no operation and no rule has this path with this method; the nearest matches are"
+        return "no operation and no rule has this path with this method; the nearest matches follow"
     if isinstance(best and best.entry, Operation):
-        return "an operation has this path, but not with these parameters; the nearest matches are"
-    return "rules have this path, but none of them matches; the nearest are"
+        return "an operation has this path, but not with these parameters; the nearest matches follow"
+    return "rules have this path, but none of them matches; the nearest follow"
 
 
 def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: Schemas) -> tuple[str, ...]:

@@ -1,3 +1,6 @@
+import errno
+import os
+
 import pytest
 
 from tests.support.writing import SCHEMAS, check, problems
@@ -17,6 +20,22 @@ def test_a_missing_file_is_reported(tmp_path):
         cassettes([[tmp_path / "none.yaml"]], SCHEMAS)
     (problem,) = raised.value.problems
     assert (problem.code, problem.text) == ("unreadable", "there is no such file or directory")
+
+
+def test_a_folder_that_cannot_be_read_is_reported(tmp_path, monkeypatch):
+    (tmp_path / "shut").mkdir()
+    scan = os.scandir
+
+    def refuse(path=".", *more):
+        if str(path).endswith("shut"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path, *more)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(Unreadable) as raised:
+        cassettes([[tmp_path]], SCHEMAS)
+    (problem,) = raised.value.problems
+    assert (problem.file.name, problem.text) == ("shut", "the folder cannot be read: Permission denied")
 
 
 def test_data_are_skipped_only_in_the_folder_of_a_dialect(tmp_path):

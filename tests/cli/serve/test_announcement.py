@@ -1,5 +1,6 @@
 """The first lines of `serve`."""
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -123,6 +124,18 @@ def test_a_state_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UserMistake, match="cannot be used"):
         found_state(Settings(state=f"sqlite:{file}"))
+
+
+def test_a_state_file_in_a_folder_that_cannot_be_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+
+    with pytest.raises(UserMistake, match=r"state\.db cannot be read: Permission denied. Choose another file"):
+        found_state(Settings(state=f"sqlite:{tmp_path / 'state.db'}"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "LOCALHOST"])

@@ -1,6 +1,6 @@
 """Reads the files of layers into cassettes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from xs2a_sandbox.cassette import reader
@@ -43,7 +43,7 @@ def read_path(
         return [path]
     if path.is_dir():
         # A broken symbolic link is an editor's lock file; report everything else that is not a file.
-        yaml_files = [file for file in path.rglob("*") if file.suffix in (".yaml", ".yml")]
+        yaml_files = [file for file in _walk(path, problems) if file.suffix in (".yaml", ".yml")]
         if is_dialect:
             yaml_files = [file for file in yaml_files if file != path / TESTDATA]
         files = sorted(file for file in yaml_files if file.exists() and not file.is_dir())
@@ -67,6 +67,17 @@ def read_path(
         else:
             cassettes.append(reader.parse(change(parsed), schemas, problems))
     return cassettes
+
+
+def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+    """Yield everything in the folder and below. Unlike `Path.rglob`, it reports folders that cannot be read."""
+
+    def report(error: OSError) -> None:
+        text = f"the folder cannot be read: {error.strerror}"
+        problems.append(Problem(Path(error.filename), 1, 1, "unreadable", text))
+
+    for at, folders, files in folder.walk(on_error=report):
+        yield from (at / name for name in (*folders, *files))
 
 
 def _expect_cassette(document: Document) -> None:

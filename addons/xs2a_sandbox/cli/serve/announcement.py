@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.config import RealBank, Settings
-from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.errors import ConfigError, StoreUnavailable
 from xs2a_sandbox.http.origin import is_local
 from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state.redis_url import RedisUrl, is_in_redis
@@ -103,7 +103,7 @@ def found_state(settings: Settings) -> str:
     """Describe the state that an earlier run has left, and how to start again without it.
 
     Raises:
-        UserMistake: the file is not a state.
+        UserMistake: the file is not a state, or cannot be read.
     """
     kind, _, name = settings.state.partition(":")
     if kind == "memory":
@@ -111,7 +111,12 @@ def found_state(settings: Settings) -> str:
     if is_in_redis(settings.state):
         return _describe_shared(RedisUrl.read(settings.state).text)
     file = Path(name)
-    if not file.is_file() or file.stat().st_size == 0:
+    try:
+        is_new = not file.is_file() or file.stat().st_size == 0
+    except OSError as error:
+        text = f"the state {file} cannot be read: {error.strerror}. Choose another file with --state"
+        raise ConfigError(text) from None
+    if is_new:
         return f"{file} (new)"
     if settings.reset:
         return f"{file} (reset)"
