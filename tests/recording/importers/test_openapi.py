@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
@@ -201,6 +201,57 @@ def test_names_alone_are_not_enough(home: Path) -> None:
         | {f"/v1/{name}/{{id}}": {"get": {"responses": {"200": made}}} for name in ("consents", "payments")},
     }
     assert "has the handler" not in imported(document, home)
+
+
+@pytest.mark.parametrize("header", ["Access-Id", "X-Access-Request-ID", None])
+@pytest.mark.parametrize("iban", [{}, {"format": "iban"}, {"example": "DE89370400440532013000"}])
+def test_the_consent_is_named_by_the_header_that_is_called_like_it(
+    home: Path, iban: dict[str, str], header: str | None
+) -> None:
+    state = {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, "state": {"type": "string", "enum": ["OPEN", "GRANTED"]}},
+    }
+    account = {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, "iban": {"type": "string"}, "currency": {"type": "string"}},
+    }
+    access = {"type": "object", "required": ["accounts", "validUntil"], "properties": {
+        "accounts": {"type": "array", "items": {"type": "object", "required": ["iban"], "properties": {
+            "iban": {"type": "string", **iban}}}},
+        "validUntil": {"type": "string", "format": "date"}}}  # fmt: skip
+    named = (
+        [{"name": header, "in": "header", "required": True, "schema": {"type": "string", "format": "uuid"}}]
+        if header
+        else []
+    )
+    listed = {"type": "object", "properties": {"accounts": {"type": "array", "items": account}}}
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Lakeside"},
+        "paths": {
+            "/v2/access-requests": {
+                "post": {"operationId": "ask", "requestBody": _json(access), "responses": {"201": _json(state)}}
+            },
+            "/v2/access-requests/{id}": _get("read", state),
+            "/v2/accounts": _get("list", listed, named),
+            "/v2/accounts/{account}": _get("one", account, named),
+        },
+    }
+    output = imported(document, home)
+
+    assert [id for id, one in operations(home).items() if "handler" in one] == ["ask", "read", "list", "one"], output
+    assert ("no header is known to name the consent" in output) is (header is None)
+    written = yaml.safe_load((home / "cassettes" / "bank" / "dialect.yaml").read_text())
+    assert (header is not None and f"headers['{header.lower()}']" in written["request"]["consent"]) or header is None
+
+
+def _get(id: str, schema: Any, parameters: Sequence[Any] = ()) -> dict[str, Any]:
+    return {"get": {"operationId": id, "parameters": [*parameters], "responses": {"200": _json(schema)}}}
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {"description": "", "content": {"application/json": {"schema": schema}}}
 
 
 def test_swagger_2_gives_the_same_dialect(home: Path) -> None:

@@ -1,7 +1,7 @@
 """Makes the skeleton of a dialect from an OpenAPI document: its files, and what was recognised."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,10 +61,6 @@ class Skeleton:
     schemas: dict[str, str] = field(default_factory=dict)
 
 
-def names_consent(parameter: Parameter) -> bool:
-    return parameter.place == "header" and {"consent", "id"} <= set(roles.words(parameter.name))
-
-
 class SkeletonMaker:
     """Reads the document once, and keeps its schemas in `folder`. `make` writes a skeleton with some attachments."""
 
@@ -114,7 +110,8 @@ class SkeletonMaker:
             "testdata.yaml": yaml_text(self.bank.testdata({one.handler for one in attachments})),
         }
         schemas = {f"{FILE}.schema.json": self.schema_text}
-        return Skeleton(self.name, self.document, self.operations, attached, list(self.notes), files, schemas)
+        notes = [*self.notes, *self._missing_consent(attachments)]
+        return Skeleton(self.name, self.document, self.operations, attached, notes, files, schemas)
 
     def _collect(self) -> None:
         for one in self.operations:
@@ -260,24 +257,51 @@ class SkeletonMaker:
             return None
         return request
 
+    def _names_consent(self, parameter: Parameter) -> bool:
+        """Return whether a header has the id of a consent: `Consent-ID`, or for `/access-requests`: `Access-ID`."""
+        own = set(roles.words(parameter.name)) - {"x"}
+        if parameter.place != "header" or "id" not in own:
+            return False
+        paths = [one.create.operation.path for one in self.creations if one.kind == "consent"]
+        names = [roles.words(path.rpartition("/")[2].removesuffix("s")) for path in paths]
+        return "consent" in own or any(name and name[0] in own and own <= {*name, "id"} for name in names)
+
+    def _missing_consent(self, attachments: Sequence[Attachment]) -> Iterator[str]:
+        """Yield a note if accounts are read with a consent that no header names."""
+        handlers = {one.handler for one in attachments}
+        parameters = [parameter for operation in self.operations for parameter in operation.parameters]
+        if {"consents.create", "accounts.list"} <= handlers and not any(map(self._names_consent, parameters)):
+            yield (
+                "no header is known to name the consent of a request, so the newest authorised one counts: if there "
+                "is such a header, write it as `consent` into `request` of dialect.yaml"
+            )
+
     def _name_consent(self, operation: ApiOperation, request: dict[str, Any], attachment: Attachment | None) -> None:
         """Use the consent of the test data where the request names one in a header."""
         consent = next(iter(bundled_bank()["consents"]))
         reads_account = attachment is not None and attachment.handler.startswith("accounts.")
         for parameter in operation.parameters:
             if (
-                names_consent(parameter)
+                self._names_consent(parameter)
                 and (parameter.required or reads_account)
                 and fits(matcher(self._node(parameter)), consent)
             ):
                 request.setdefault("headers", {})[parameter.name] = consent
 
     def _fill_in(self, sent: Any, attachment: Attachment, name: str | None) -> None:
-        """Let an account of the test data pay, and move days to the future, if the schema allows it."""
+        """Name an account of the test data, and move days to the future, if the schema allows it."""
         values: dict[roles.Steps, Any] = {}
         if attachment.payer:
             steps, kind = attachment.payer
             values[steps] = self.bank.first_account()[1][kind]
+        if attachment.handler == "consents.create":
+            # The bank has only the accounts of the test data, and the first of a list is enough.
+            for _, entries in roles.lists(sent):
+                if any(roles.account_number(steps, value) for steps, value in roles.leaves(entries[:1])):
+                    del entries[1:]
+            for steps, value in roles.leaves(sent):
+                if kind_of_number := roles.account_number(steps, value):
+                    values[steps] = self.bank.first_account()[1][kind_of_number]
         for steps, value in roles.leaves(sent):
             if roles.is_day(value):
                 values[steps] = FAR_TIME if roles.has_time(value) else FAR_DAY
@@ -318,7 +342,7 @@ class SkeletonMaker:
                 if parameter.place != "header":
                     continue
                 place = f"{{{{ headers[{parameter.name.lower()!r}] }}}}"
-                if names_consent(parameter):
+                if self._names_consent(parameter):
                     found.setdefault("consent", f"{{{{ headers[{parameter.name.lower()!r}] or let.last_consent }}}}")
                 elif "redirect" in own and own & {"uri", "url"} and "nok" not in own:
                     found.setdefault("redirect_uri", place)
