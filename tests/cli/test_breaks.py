@@ -69,7 +69,7 @@ def test_a_held_exchange_is_shown_and_edited(port: int, tmp_path: Path) -> None:
     assert (response.status_code, response.json(), response.headers["Retry-After"]) == (503, {"busy": True}, "7")
     assert "X-Request-ID" not in response.headers
     assert "held-1 is held" in run("held", "held-1", "--continue", port=port).stderr
-    assert "held-1 is held" in run("held", "held-1", port=port).stderr
+    assert "held-1 is held; `xs2a-sandbox held` lists" in run("held", "held-1", port=port).stderr
 
 
 @pytest.mark.parametrize(

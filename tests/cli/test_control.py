@@ -77,7 +77,7 @@ def deleted(engine: Engine, *sessions: str) -> None:
 def test_reset(engine: Engine, port: int) -> None:
     deleted(engine, "default", "ci")
 
-    assert output("reset", port=port) == "forgot the state of default\n"
+    assert output("reset", port=port) == "deleted the state of default\n"
 
     assert (status(engine), status(engine, "ci") >= 400) == (200, True)
 
@@ -85,7 +85,7 @@ def test_reset(engine: Engine, port: int) -> None:
 def test_reset_of_a_session(engine: Engine, port: int) -> None:
     deleted(engine, "default", "ci")
 
-    assert output("reset", "--session", "ci", port=port) == "forgot the state of ci\n"
+    assert output("reset", "--session", "ci", port=port) == "deleted the state of ci\n"
 
     assert (status(engine) >= 400, status(engine, "ci")) == (True, 200)
 
@@ -93,7 +93,7 @@ def test_reset_of_a_session(engine: Engine, port: int) -> None:
 def test_reset_of_all(engine: Engine, port: int) -> None:
     deleted(engine, "default", "ci")
 
-    assert output("reset", "--all", port=port) == "forgot the state of ci, default\n"
+    assert output("reset", "--all", port=port) == "deleted the state of ci, default\n"
 
     assert (status(engine), status(engine, "ci")) == (200, 200)
 

@@ -81,7 +81,7 @@ def test_the_certificate_of_the_app_is_used(port: int, tmp_path: Path) -> None:
     explanation = explained("GET", "/mine", "--cert", str(file), port=port)
     assert explanation["client"] == {"name": "My TPP", "organisation": "PSDAT-FMA-123456", "roles": ["PISP"]}
     text = output("explain", "GET", "/mine", "--cert", str(file), port=port)
-    assert "  asked by My TPP (PSDAT-FMA-123456, PISP)\n" in text
+    assert "  sent by My TPP (PSDAT-FMA-123456, PISP)\n" in text
     assert explained("GET", "/mine", port=port)["client"] is None
 
     file.write_text("none")

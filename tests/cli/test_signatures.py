@@ -53,7 +53,7 @@ def test_explain_shows_the_warnings_of_mode_warn(seal: Path, monkeypatch: pytest
     monkeypatch.setenv("XS2A_SANDBOX_CHECKS", "warn")
     id = "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
     text = run("explain", "GET", URL, "--offline", "-H", id).output
-    assert "strict would refuse this: 401 TOKEN_UNKNOWN" in text
+    assert "the profile strict would refuse this: 401 TOKEN_UNKNOWN" in text
     assert "the answer is 200" in text
 
 

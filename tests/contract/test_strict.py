@@ -333,7 +333,7 @@ def test_warnings_are_returned_in_a_header(bank: Bank, control: Control, warned:
     assert transactions.status == 200
     assert transactions.headers[HEADER].startswith("401 CONSENT_INVALID: ")
     assert "transactions" in transactions.headers[HEADER]
-    assert warned() == (f"strict would refuse this: {transactions.headers[HEADER]}",)
+    assert warned() == (f"the profile strict would refuse this: {transactions.headers[HEADER]}",)
     consent = authorised(bank, control, access={"transactions": [{"iban": iban}]})
     listed = bank.get("/v1/accounts?withBalance=true", consent=consent, headers={"Digest": "SHA-256=AAAA"})
     assert listed.json()["accounts"][0]["balances"]

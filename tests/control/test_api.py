@@ -56,7 +56,7 @@ def test_the_state_can_be_shown_like_the_journal() -> None:
     assert shown["text"] == f"from {shown['iban']}"
     assert shown["list"] == [known, 5]
     assert admin.get("state/notes")["n1"]["iban"] == iban
-    assert "allowed: redacted" in refused(admin.ask("GET", "state?redcated=true"), 400, "query-invalid")
+    assert "the only one is redacted" in refused(admin.ask("GET", "state?redcated=true"), 400, "query-invalid")
 
 
 def test_the_dialect_lists_operations_and_errors(admin: Admin) -> None:

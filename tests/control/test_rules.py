@@ -109,7 +109,7 @@ def test_added_rules_survive_setting_the_clock_but_not_a_reset(admin: Admin) -> 
         ({"rules": [7]}, "rules must be a list"),
         ({"rules": BUSY}, "rules must be a list"),
         ({"rules": ["[]"]}, "rules must contain at least one rule"),
-        ({"rule": [BUSY]}, "the body has a member 'rule'; allowed: rules"),
+        ({"rule": [BUSY]}, "unknown member 'rule' in the body; the members are rules"),
         ({"rules": [{**BUSY, "repond": {}}]}, "<rule 1>:9:3: error unknown-key"),
         ({"rules": [BUSY, "match: {operation: consent-staus}\nrespond: {}"]}, "<rule 2>:1:20: error unknown-operation"),
         ({"rules": ["match: ["]}, "<rule 1>:1:"),

@@ -83,7 +83,7 @@ def test_the_page_shows_the_error_for_another_host() -> None:
     ("file", "text"),
     [
         ("features/console/console.py", "This link has expired or was used before. This command prints a new one:"),
-        ("features/console/console.py", "A link signs in; this command prints one:"),
+        ("features/console/console.py", "Sign in with a link. This command prints one:"),
         ("cli/serve/announcement.py", "in memory, lost when the sandbox stops"),
         ("doors/door.py", "this proxy requires the user name and password given with --proxy-auth"),
         (

@@ -124,7 +124,7 @@ def test_a_layer_that_replaces_recorded_rules_of_another_is_reported(tmp_path: P
     (line,) = replay.find_replaced(engine.interface)
     (id,) = (id for id in text_ids(tmp_path / "0") if "-list-" in id)
     places = [tmp_path / number / "cassettes/things.yaml" for number in "01"]
-    assert line == f"{places[0]}: {places[1]} answers otherwise in place of {id}"
+    assert line == f"{places[0]}: {places[1]} replaces {id} with other answers"
 
 
 def text_ids(recording: Path) -> list[str]:
@@ -147,4 +147,4 @@ def test_lint_and_serve_report_replaced_rules(tmp_path: Path) -> None:
     places = [str(tmp_path / str(number) / "cassettes") for number in (1, 2)]
     done = CliRunner().invoke(cli, ["lint", *places])
     assert done.exit_code == 0, done.output
-    assert f"{places[1]}/accounts.yaml answers otherwise in place of recorded-xs2a-bank-example-" in done.stderr
+    assert f"{places[1]}/accounts.yaml replaces recorded-xs2a-bank-example-" in done.stderr

@@ -153,7 +153,7 @@ def test_a_file_that_is_not_a_vault_is_an_error(tmp_path: Path, content: bytes) 
 
 def test_a_vault_of_a_later_version_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_text(json.dumps({"vault": 2}) + "\n")
-    with pytest.raises(ConfigError, match="a vault of version 2; this sandbox knows version 1"):
+    with pytest.raises(ConfigError, match="a vault of version 2, but this xs2a-sandbox reads only version 1"):
         vault.read(tmp_path / "x", tmp_path)
 
 

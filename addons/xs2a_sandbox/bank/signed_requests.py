@@ -67,7 +67,7 @@ def _refusal_of_detached(call: Call, rules: SignatureRules) -> BankError | None:
         text = f"the bank knows no key of the client {name}: add its jwks or certificate to the test data"
         return BankError("signature-invalid", expected=text)
     if jwt.read_detached(signature) is None:
-        return BankError("signature-malformed", expected=f"the header {_JWS} is not a detached JWS, HEADER..SIGNATURE")
+        return BankError("signature-malformed", expected=f"the header {_JWS} must be a detached JWS, HEADER..SIGNATURE")
     if not jwt.has_signed(signature, call.request.body, keys, rules.understood):
         text = f"{_JWS} is not a signature of this body with a key of the client {name}"
         return BankError("signature-invalid", expected=text)

@@ -155,7 +155,8 @@ def _happen(call: Call, agenda: Document, now: str) -> None:
         except (BankError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # A user has written an invalid document. Skip its event and continue with the others.
             undo()
-            log.warning("nothing has happened to %s %s at %s: %r", event.collection, event.id, event.at, error)
+            text = "skipped the event of %s %s at %s, because its document cannot be used: %r"
+            log.warning(text, event.collection, event.id, event.at, error)
         for following in note(state):
             if following.at <= now:
                 heappush(due, following)

@@ -260,7 +260,11 @@ def _decide(fault: Fault, decision: Decision, interface: Interface, lookup: Look
             for candidate, path in candidates(lookup, lambda path: lambda place: call.values(place, path))
         }
         if rule.behaviour.bank or (rule.id not in there and (rule.operation is None or rule.operation != operation)):
-            why = "leaves it to the real bank" if rule.behaviour.bank else f"is for {rule.operation or 'another path'}"
+            why = (
+                "sends requests to the real bank"
+                if rule.behaviour.bank
+                else f"is for {rule.operation or 'another path'}"
+            )
             raise BankError("format-error", expected=f"{fault.description}: the rule {rule.id} {why}")
         parameters = there.get(rule.id, lookup.parameters)
         if rule.behaviour.amend:

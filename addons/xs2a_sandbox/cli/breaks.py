@@ -123,7 +123,7 @@ def held(
     else:
         one = next((one for one in there if one["id"] == id), None)
         if one is None:
-            raise UserMistake(f"no exchange with the id {id} is held")
+            raise UserMistake(f"no exchange with the id {id} is held; `xs2a-sandbox held` lists those that are")
         lines = list(_whole(one))
     for line in lines:
         click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))

@@ -39,7 +39,7 @@ def reset(session: str | None, everything: bool, **flags: Any) -> None:
         raise click.UsageError("use either --session or --all, not both")
     client = client_of(flags, session)
     names = client.reset(all=everything)["reset"]
-    click.echo(f"forgot the state of {', '.join(names)}")
+    click.echo(f"deleted the state of {', '.join(names)}")
 
 
 @command(

@@ -41,7 +41,7 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
     yield from _wrap(f"  {explanation['message']}")
     if client := explanation["client"]:
         who = ", ".join(text for text in (client["organisation"], " ".join(client["roles"])) if text)
-        yield from _wrap(f"  asked by {client['name'] or 'a client without a name'} ({who or 'no TPP'})", "    ")
+        yield from _wrap(f"  sent by {client['name'] or 'a client without a name'} ({who or 'no TPP'})", "    ")
     if answer:
         error = f" {answer['error']}: {answer['text']}" if answer["error"] else ""
         yield from _wrap(f"  the answer is {answer['status']}{error}", "    ")
@@ -56,7 +56,7 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
     if quirks := explanation["quirks"]:
         yield from _wrap(f"  the bank has the quirks {', '.join(quirks)}", "    ")
     for objection in explanation["objections"]:
-        yield from _wrap(f"  strict would refuse this: {objection}", "    ")
+        yield from _wrap(f"  the profile strict would refuse this: {objection}", "    ")
     if signature := explanation["signature"]:
         yield from _signature(signature)
     if explanation["hints"]:

@@ -152,7 +152,9 @@ class Control:
     def _show(self, request: ControlRequest, documents: dict[str, Any]) -> dict[str, Any]:
         """Return the documents as they are, or redacted if the request asks for that. Raises Refused."""
         if unknown := sorted(request.call.query.keys() - {_REDACTED}):
-            raise Refused(400, "query-invalid", f"the query has a member {unknown[0]!r}; allowed: {_REDACTED}")
+            raise Refused(
+                400, "query-invalid", f"unknown parameter {unknown[0]!r} in the query; the only one is {_REDACTED}"
+            )
         if not is_set(request.call.query, _REDACTED):
             return documents
         shown: dict[str, Any] = redact_like({}, {}, self._sandbox.displayed_text)(documents)
@@ -500,7 +502,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "sessions/{session}",
         "forget_session",
-        "Forgets a session",
+        "Deletes a session",
         Control.forget_session,
         {204: None},
         errors=("session-invalid", "session-unknown"),
@@ -509,7 +511,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "reset",
         "reset",
-        "Forgets the request's session, or all",
+        "Deletes the request's session, or all sessions",
         Control.reset,
         {200: shapes.ResetShape},
         body=shapes.ResetOrder,
@@ -544,7 +546,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "POST",
         "sca/{id}",
         "decide",
-        "Decides in the payment user's place",
+        "Decides for the payment user",
         lambda control, request: (200, sca.decide(request.call, request.names[0], request.read())),
         {200: shapes.AuthorisationShape},
         body=shapes.PsuDecision,
@@ -575,7 +577,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "faults",
         "clear_faults",
-        "Forgets the session's faults, or those of all sessions",
+        "Deletes the session's faults, or those of all sessions",
         lambda control, request: (200, faults.forget_all(request.call, request.shared)),
         {200: shapes.ForgottenShape},
         query={"sessions": str},
@@ -584,7 +586,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "faults/{id}",
         "delete_fault",
-        "Forgets one fault",
+        "Deletes one fault",
         Control.delete_fault,
         {204: None},
         errors=("fault-unknown",),
@@ -664,7 +666,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "rules",
         "clear_rules",
-        "Forgets all rules that were added to the session",
+        "Deletes all rules that were added to the session",
         lambda control, request: (200, rules.forget_all(request.call)),
         {200: shapes.ForgottenShape},
     ),
@@ -672,7 +674,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "rules/{id}",
         "delete_rules",
-        "Forgets the rules that were added with one request",
+        "Deletes the rules that were added with one request",
         Control.delete_rules,
         {204: None},
         errors=("rules-unknown",),
@@ -699,7 +701,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "journal",
         "clear_journal",
-        "Forgets the exchanges",
+        "Deletes the exchanges of the request's session, or of all sessions",
         Control.clear_journal,
         {200: shapes.ForgottenShape},
     ),

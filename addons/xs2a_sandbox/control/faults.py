@@ -73,7 +73,7 @@ def delete(call: Call, shared: Transaction, id: str) -> None:
 def forget_all(call: Call, shared: Transaction) -> dict[str, Any]:
     """Delete the faults of the session, or with `?sessions=all` those of all sessions. Raises Refused."""
     if unknown := sorted(call.query.keys() - {"sessions"}):
-        raise Refused(400, "query-invalid", f"the query has a member {unknown[0]!r}; allowed: sessions")
+        raise Refused(400, "query-invalid", f"unknown parameter {unknown[0]!r} in the query; the only one is sessions")
     if "sessions" not in call.query:
         return {"forgotten": SESSION_FAULTS.clear(call.state)}
     if call.query["sessions"] != _ALL:

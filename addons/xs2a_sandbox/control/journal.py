@@ -66,7 +66,7 @@ def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
     """Return the last `limit` exchanges that match, oldest first. Raises Refused."""
     query = call.query
     if unknown := sorted(query.keys() - set(QUERY)):
-        text = f"the query has a filter {unknown[0]!r}; allowed: {', '.join(QUERY)}"
+        text = f"unknown filter {unknown[0]!r} in the query; the filters are {', '.join(QUERY)}"
         raise Refused(400, "query-invalid", text)
     values = {
         plain_filter.name: query[plain_filter.name]
@@ -200,7 +200,7 @@ def check_assertions(journal: Journal, call: Call, body: Mapping[str, Any]) -> d
         raise body_invalid("match must be an object")
     if unknown := sorted(match.keys() - {journal_filter.name for journal_filter in FILTERS}):
         names = ", ".join(journal_filter.name for journal_filter in FILTERS)
-        raise body_invalid(f"match has a member {unknown[0]!r}; allowed: {names}")
+        raise body_invalid(f"unknown member {unknown[0]!r} in match; the members are {names}")
     for journal_filter in FILTERS:
         takes, what = _KINDS[journal_filter.kind]
         if journal_filter.name in match and not takes(match[journal_filter.name]):

@@ -52,7 +52,7 @@ class ControlRequest:
         if warnings:
             raise body_invalid(warnings[0])
         if members and (unknown := sorted(value.keys() - set(members))):
-            raise body_invalid(f"the body has a member {unknown[0]!r}; allowed: {', '.join(members)}")
+            raise body_invalid(f"unknown member {unknown[0]!r} in the body; the members are {', '.join(members)}")
         return value
 
 

@@ -231,8 +231,8 @@ class FaultOrder(FaultWish, total=False):
 
     `skip` is the number of requests that are answered normally first; with `every` only each n-th after that fails;
     `next` is how often it happens in total. `sca` and `payee` do not affect requests: `sca` is how an authorisation
-    ends that a customer approves, `payee` is the outcome of verifying a payee. With `sessions` the fault is for all
-    sessions, including later ones, and is counted separately in each.
+    ends although the customer approves it, `payee` is the outcome of verifying a payee. With `sessions` the fault is
+    for all sessions, including later ones, and is counted separately in each.
     """
 
     operation: str

@@ -142,7 +142,7 @@ class Loader:
         if depth > MAX_DEPTH:
             self.stop(place, "too-deep", f"nested deeper than {MAX_DEPTH}")
         if self.nodes > MAX_NODES:
-            self.stop(place, "too-large", f"more than {MAX_NODES} values in one file")
+            self.stop(place, "too-large", f"more than {MAX_NODES} values in one file; split it")
         if event.tag is not None:
             self.tag(event.tag, place)
         if event.anchor is None:

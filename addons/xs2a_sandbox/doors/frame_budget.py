@@ -92,7 +92,7 @@ class FrameBudget:
             return self._settings.take(1 + length // 6, "settings")
         if kind == _DATA and length >= _SMALL and not flags & _PADDED:
             return None
-        return self._frames.take(1, "frames that ask for nothing")
+        return self._frames.take(1, "frames without a request")
 
 
 class _Left:

@@ -257,7 +257,8 @@ class Http1(Http1Server):
         yield from super().wait(event)
         if len(self.buf) > self._limits.head:
             logger.warning(
-                "%s sends on while it waits for an answer: it is cut off", door.client_at(self.conn.peername)
+                "%s sends too much while it waits for an answer: its connection is closed",
+                door.client_at(self.conn.peername),
             )
             yield commands.CloseConnection(self.conn)
 
@@ -340,7 +341,7 @@ class Http2(Http2Server):
         if is_open and isinstance(event, ResponseData):
             self._budget.note_sent(len(event.data))
             if self._count_unsent() > self._limits.unsent and len(self.h2_conn.stream_buffers) > 1:
-                yield from self._end(Excess(ErrorCodes.ENHANCE_YOUR_CALM, "too many answers that it does not read"))
+                yield from self._end(Excess(ErrorCodes.ENHANCE_YOUR_CALM, "requests without reading the answers"))
         elif is_open and isinstance(event, ResponseEndOfMessage | ResponseProtocolError):
             self._budget.note_answered()
             if self.is_closed(stream_id):

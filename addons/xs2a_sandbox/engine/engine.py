@@ -159,7 +159,7 @@ class Engine:
         if isinstance(route.destination, Refusal):
             raise route.destination.error
         if route.to_bank is None:
-            text = f"exchange {exchange.number} went to a page of the sandbox, which no bank has"
+            text = f"exchange {exchange.number} was for a page of the sandbox, so no bank can answer it"
             raise Refused(409, "bank-not-asked", text)
         from xs2a_sandbox.compare.reports.report import exchange as compared_exchange
 

@@ -205,7 +205,7 @@ def _explain_unmatched(interface: Interface, schemas: Schemas, call: Call, looku
         call.self_path,
         call.session.id,
         ("rule" if isinstance(by.candidate.entry, Rule) else "operation") if by else "nothing",
-        f"{by.candidate.entry.id} itself has this response" if by else _nobody(near[0] if near else None, interface),
+        f"{by.candidate.entry.id} gives this response itself" if by else _nobody(near[0] if near else None, interface),
         by,
         tuple(contenders),
         tuple(hints(call, interface, closest)),

@@ -56,7 +56,7 @@ class Room:
         """Count a size. Raises ValueError if the total is too large."""
         self._left -= size
         if self._left < 0:
-            raise ValueError(f"with this entry the exchanges exceed {LARGEST // (1024 * 1024)} MiB")
+            raise ValueError(f"with this entry the exchanges exceed {LARGEST // (1024 * 1024)} MiB; import it in parts")
 
 
 def fill(pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str], room: Room) -> str:

@@ -142,7 +142,7 @@ def find_replaced(interface: Interface) -> Iterator[str]:
         files[rule.origin.document.file, by.origin.document.file].append(rule.id)
     for (file, later), ids in sorted(files.items()):
         more = f" and {len(ids) - _TOLD} more" if len(ids) > _TOLD else ""
-        yield f"{file}: {later} answers otherwise in place of {', '.join(ids[:_TOLD])}{more}"
+        yield f"{file}: {later} replaces {', '.join(ids[:_TOLD])}{more} with other answers"
 
 
 def _tapes(interface: Interface) -> list[tuple[Path, Recorded]]:

@@ -235,7 +235,8 @@ def _head(line: str, file: Path) -> dict[str, Any]:
     if not isinstance(head, dict) or "vault" not in head:
         raise ConfigError(f"{file} is not a vault: its first line is not a vault header")
     if head["vault"] != _VERSION:
-        raise ConfigError(f"{file} is a vault of version {head['vault']!r}; this sandbox knows version {_VERSION}")
+        text = f"{file} is a vault of version {head['vault']!r}, but this xs2a-sandbox reads only version {_VERSION}"
+        raise ConfigError(f"{text}: use the version of xs2a-sandbox that wrote it")
     return head
 
 
@@ -245,7 +246,10 @@ def _cipher(head: Mapping[str, Any], file: Path, confdir: Path) -> Fernet:
         passphrase = passphrase_of_environment()
         if passphrase is None:
             raise ConfigError(f"{file} opens with a passphrase: set {VAULT_PASSPHRASE}")
-        why = f"{file} does not open with the passphrase in {VAULT_PASSPHRASE}, or its first line is damaged"
+        why = (
+            f"{file} does not open with the passphrase in {VAULT_PASSPHRASE}: set the passphrase with which it was "
+            "written. If that is correct, the file is damaged: restore a copy"
+        )
         try:
             cipher = _derive(passphrase, bytes.fromhex(head["salt"]))
         except (KeyError, TypeError, ValueError):

@@ -273,7 +273,7 @@ def _isolated(part: object) -> Iterator[None]:
 
 def _log_failure(part: object) -> None:
     kind: Any = part if hasattr(part, "__qualname__") else type(part)
-    logger.exception("a part of the run failed: %s.%s", kind.__module__, kind.__qualname__)
+    logger.exception("%s.%s failed; serve continues", kind.__module__, kind.__qualname__)
 
 
 @contextmanager

@@ -418,7 +418,7 @@ def _live(worker: Worker, work: Work) -> None:
         except UserMistake as mistake:
             worker.talk.send(("failed", str(mistake)))
     except BaseException:
-        log.exception("worker %d cannot go on", worker.number)
+        log.exception("worker %d failed", worker.number)
     finally:
         with suppress(Exception):
             sys.stdout.flush()

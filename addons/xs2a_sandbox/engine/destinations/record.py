@@ -29,7 +29,7 @@ class Record:
         to_bank = route.bank_request
         egress_policy.check(to_bank, self.guard)
         call = self.transactions.stateless(route.request, to_bank.target, route.session)
-        return own(call, f"everything goes to the bank {to_bank.real.url} (mode record)")
+        return own(call, f"the bank {to_bank.real.url} gets every request (mode record)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +48,4 @@ class Forward:
         """Explain the answer. Raises BankError, Refused."""
         egress_policy.check_forwarding(route.request, self.guard)
         call = self.transactions.stateless(route.request, route.target, route.session)
-        return own(call, f"{route.request.host} is a host to forward to (--forward-host)")
+        return own(call, f"requests to {route.request.host} are forwarded (--forward-host)")

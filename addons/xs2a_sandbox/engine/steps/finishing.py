@@ -56,7 +56,7 @@ class Finishing:
             except Exception:
                 log.exception("the exchange could not be compared", extra={"request": route.request})
         if answer.objections or route.warnings:
-            objections = (f"strict would refuse this: {text}" for text in answer.objections)
+            objections = (f"the profile strict would refuse this: {text}" for text in answer.objections)
             warnings = (*warnings, *route.warnings, *objections)
         return structs.replace(
             answer,

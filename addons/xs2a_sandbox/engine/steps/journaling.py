@@ -32,8 +32,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 _UNSAID = {
     "bank": "the bank gives no reason",
-    "rule": "the rule has this response",
-    "handler": "the rule has this response",
+    "rule": "this is the response of the rule",
+    "handler": "this is the response of the rule",
     "sandbox": "the answer gives no reason",
 }
 

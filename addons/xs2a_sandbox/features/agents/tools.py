@@ -1,4 +1,4 @@
-"""The tools for agents. They speak for the control interface and the command line, and have no logic of their own."""
+"""The tools for agents. They call the control interface and the commands, and have no logic of their own."""
 
 import asyncio
 import re
@@ -79,7 +79,7 @@ def list_items(
     limit: Annotated[int, Meta(ge=1, le=500)] = 100,
     session: Session = "",
 ) -> Any:
-    """List what the bank has, newest first, or the last exchanges with the app (of all sessions without a session)."""
+    """List what the bank has, newest first, or the app's last exchanges. Without session: those of all sessions."""
     client = context.client(session)
     match what:
         case "operations" | "errors":
@@ -136,7 +136,7 @@ def why_did_it_fail(
 def make_case(
     context: Context,
     rule: Annotated[str, Meta(description="YAML: a rule, a list of rules, or a cassette")] = "",
-    exchange: Annotated[int, Meta(ge=0, description="instead of a rule: an exchange to answer the same again")] = 0,
+    exchange: Annotated[int, Meta(ge=0, description="instead of a rule: the exchange to repeat, by number")] = 0,
     name: Annotated[str, Meta(description="of the new file in cassettes/cases, such as tax-office")] = "",
 ) -> str:
     """Write a case into cassettes/cases, where it takes effect at once. It is checked and its examples are run first.
@@ -180,7 +180,7 @@ def decide(
     decision: Literal["approve", "decline", "timeout", "error"],
     session: Session = "",
 ) -> str:
-    """Decide an authorisation in the customer's place. Returns the new status."""
+    """Decide an authorisation for the customer. Returns the new status."""
     controls = Controls(context.client(session).ask, refuse_to_begin)
     return f"{id} is {controls.decide(id, decision)}"
 

@@ -171,7 +171,7 @@ def read(folder: Path) -> list[WatchRun]:
             runs.append(_run(json.loads(line)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             what = str(error) if isinstance(error, _OtherVersion) else "this line is not a valid run"
-            advice = "delete this line, or the file to start again"
+            advice = "delete this line, or delete the file to start a new history"
             raise ConfigError(f"{file}:{number}: {what}; {advice}") from None
     return runs
 
@@ -183,7 +183,7 @@ class _OtherVersion(ValueError):
 def _run(value: dict[str, Any]) -> WatchRun:
     if value["version"] != VERSION:
         raise _OtherVersion(
-            f"the history has format version {value['version']}, but this release reads only version {VERSION}"
+            f"the history has format version {value['version']}, but this xs2a-sandbox reads only version {VERSION}"
         )
     drifts = [
         RecordedDrift(

@@ -63,9 +63,12 @@ class Console:
             guard.check_site(request)
             # The console's pages must not be loaded in frames, as images or as scripts.
             if request.headers.get("Sec-Fetch-Dest") not in (None, "document", "empty"):
-                raise Refused(403, "origin-refused", "The console's pages are shown only as pages of their own.")
+                raise Refused(
+                    403, "origin-refused", "The console cannot be shown inside another page: open it in its own tab."
+                )
             if guard.token is None:
-                raise Refused(403, "no-token", "This sandbox was started without an admin token, so nobody sees more.")
+                text = "This sandbox was started without an admin token, so it has no console: use xs2a-sandbox serve."
+                raise Refused(403, "no-token", text)
         except Refused as refused:
             return _show_refusal(str(refused), refused.status)
         form = dict(parse_qsl(request.body.decode("utf-8", "replace"), keep_blank_values=True))
@@ -74,7 +77,7 @@ class Console:
         if sign_in.LINK in query and not segments[1:] and request.method != "HEAD":
             return await self._finish_sign_in(visit, query[sign_in.LINK], guard.token)
         if not self._sign_in.is_signed_in(request, guard.token):
-            return _show_refusal("A link signs in; this command prints one:", 401, self._command)
+            return _show_refusal("Sign in with a link. This command prints one:", 401, self._command)
         try:
             page = _page_of(visit)
             return await page(replace(visit, held=await visit.list_held(), clock=await visit.read_clock()))
