@@ -162,7 +162,7 @@ def names_in(request: Request, things: Things) -> Iterator[str]:
 
 
 def path_names_in(request: Request) -> Iterator[str]:
-    """Yield the segments of its path."""
+    """Yield the decoded segments of the request's path."""
     yield from map(unquote, request.target.partition("?")[0].split("/"))
 
 

@@ -147,8 +147,8 @@ _MASKS: dict[Kind, tuple[frozenset[Kind], str]] = {
     "header-missing": (_HEADERS, "the bank sends this header in some reads only"),
     "header-extra": (_HEADERS, "the bank sends this header in some reads only"),
 }
-"""For a kind of difference between two answers of the bank, the kinds that are hidden at the same place, and the
-reason.
+"""By kind of a difference between two answers of the bank: the kinds of differences with the sandbox that are hidden at
+the same place, and the reason.
 """
 
 _Place = str | Pointer | tuple[Pointer, str | None, str]

@@ -30,7 +30,7 @@ class Addresses:
 class FrontPage:
     """`command` is an example to try the sandbox, if there is one; `banks` are the real ones that are shown.
 
-    `local` means that readers are on the sandbox's machine, or can be; others need not know its files.
+    `local`: only this machine can connect, so the page shows the path of the CA file and the `command`.
     """
 
     addresses: Addresses

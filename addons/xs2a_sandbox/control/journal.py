@@ -108,7 +108,7 @@ def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
 
 
 def since(request: Request) -> int:
-    """Return the number after which exchanges are requested, or 0 without a valid one."""
+    """Return the query parameter `since`, the number of an exchange, or 0 if it is missing or invalid."""
     text = dict(split_target(request.target).query).get("since", "")
     return int(text) if _is_number(text) else 0
 

@@ -10,8 +10,10 @@ _SHORTEST = 4
 
 
 def redact_like(plain: Mapping[str, Any], displayed: Mapping[str, Any], redact: Callable[[str], str]) -> Redact:
-    """Return a function that redacts all texts in a value: those that differ between the two views of the exchange in
-    the same way, and the rest with `redact`.
+    """Return a function that redacts all texts in a value.
+
+    A text that differs between `plain` and `displayed`, two views of one exchange, is replaced in the same way.
+    `redact` is applied to the rest.
     """
     shown = dict(_differences(plain, displayed))
     longest_first = sorted(shown, key=len, reverse=True)

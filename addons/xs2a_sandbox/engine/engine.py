@@ -86,7 +86,7 @@ class Engine:
         self.parts.holds.share(peers)
 
     def let_go(self) -> None:
-        """Releases everything that breakpoints hold, and holds nothing from now on."""
+        """Release everything that breakpoints hold, and hold nothing from now on."""
         self.parts.holds.close()
 
     async def close(self) -> None:

@@ -34,9 +34,11 @@ class DueFaults:
     """The faults that are due for a request. Each is counted once, however often the transaction is tried.
 
     Call `take` for each try, and `decide` for each try that continues. After that, `to_bank` is the request to a bank
-    with the session's rules, whose hits are counted, and `counts` says whether each such request counts, even if it is
-    repeated. There are none if the request is compared with a bank that does not know them. Without `prefers` the
-    header is ignored. `is_distant` means that a failed try also loses its counts, so that the next try counts again.
+    that also has the session's rules. If `counts`, each such request is counted, so its answer must not be repeated
+    from the cache.
+
+    No faults are due in modes that ignore them, or if the request also goes to a real bank. Without `prefers` the
+    header X-Sandbox-Prefer is ignored. `is_distant`: the counts of a failed try are lost, so the next try counts again.
     """
 
     __slots__ = (

@@ -20,7 +20,7 @@ _SHORTEST = 4
 """The least length of a secret that is hidden. Shorter ones occur in too many words."""
 
 _NEAR = 0.3
-"""The distance from which on a path was probably not meant."""
+"""A path with this distance or a longer one was probably not meant."""
 
 _HIDDEN = "…"
 

@@ -34,8 +34,9 @@ _log = logging.getLogger("xs2a_sandbox")
 
 
 class Recording:
-    """Records exchanges, one per line, which is on disk when `add` returns; `exchanges` counts them. `file` is None
-    before the first one.
+    """Records exchanges, one per line. The line is on disk when `add` returns.
+
+    `exchanges` is their number; `file` is None before the first one.
 
     `redact` redacts an exchange for writing. `head` applies to all of them: `banks`, their URLs, and `redacted`, the
     fingerprint of the key for pseudonyms, or False. Only the owner can read the files.

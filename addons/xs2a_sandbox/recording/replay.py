@@ -52,8 +52,9 @@ class Replay:
         self._rewrite_links = rewrite_links
 
     def as_recorded(self, call: Call, segments: int) -> Request | None:
-        """Return the request with that many last segments as a redacted recording has it, or None if it is
-        unchanged.
+        """Return the request with its values redacted as in a recording, or None if that changes nothing.
+
+        Its path has only the last `segments` segments.
         """
         if self._redact is None:
             return None
@@ -128,7 +129,7 @@ def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
 
 
 def list_left_out(interface: Interface) -> Iterator[str]:
-    """Yield lines about recorded exchanges that cannot be replayed, some for each file."""
+    """Yield lines about recorded exchanges that cannot be replayed, only the first ones for each file."""
     for file, tape in sorted(interface.tapes.items()):
         yield from (f"{file} lacks {line}" for line in tape.left_out[:_TOLD])
         if (more := len(tape.left_out) - _TOLD) > 0:

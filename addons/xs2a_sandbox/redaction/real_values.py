@@ -62,7 +62,7 @@ class _Secrets(ValueRedactor):
             self._visits.append(split_target(path).segments)
 
     def is_visit(self, target: str) -> bool:
-        """Return whether the target is a page for payment users, whose address lets in everybody who has it."""
+        """Return whether the target is a page for payment users. Its address is a secret, because it gives access."""
         segments = split_target(target).segments
         # Links have the whole path, targets the part below the bank's URL.
         return segments != () and any(visit[-len(segments) :] == segments for visit in self._visits)

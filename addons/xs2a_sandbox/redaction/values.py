@@ -34,7 +34,7 @@ _SPOTS = re.compile(
 
 
 def action_below(name: str) -> Action | None:
-    """Return the action below members about birth or position, where numbers would otherwise be kept."""
+    """Return `replace` for a member about a birth or a position, because numbers below it would otherwise be kept."""
     return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
 
 

@@ -46,11 +46,10 @@ GRACE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Which side answers the app: the bank with `response`, or the sandbox, which gets `request`, if that is None.
+    """Says which side answers the app. If there is a `response`, it is the bank's, and the app gets it.
 
-    `beside` must be called with the sandbox's answer before the app gets it. It returns soon.
-
-    `outcome` gets the verdict.
+    Otherwise the sandbox answers `request`. If there is a `beside`, the caller then passes it the sandbox's answer
+    before the app gets it; it returns soon. `outcome` gets the verdict.
     """
 
     request: Request

@@ -149,7 +149,7 @@ class ResponseCache:
         return None
 
     def is_repeated(self, question: Question) -> bool:
-        """Return whether it was asked recently: an answer to a single question need not be cached."""
+        """Return whether the same question was asked recently. The answer to a first question is not cached."""
         key = hash(question)
         if key in self._questions:
             return True
@@ -212,7 +212,7 @@ class ResponseCache:
 def _is_settled(call: Call, answer: Answer) -> bool:
     """Return whether the answer can be repeated.
 
-    Only cassettes may have made it, nothing may have been written or generated, and of the time only the day looked at.
+    It can if cassettes made it, if nothing was written or generated, and if only the day was read from the clock.
     """
     response = answer.response
     return answer.is_repeatable and not (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Newest[Key]:
-    """Runs one piece of work at a time. Work that a newer one with the same key replaces has no result."""
+    """Runs one piece of work at a time. Newer work with the same key replaces older work, whose result is then None."""
 
     _numbers: Counter[Key] = field(default_factory=Counter)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)

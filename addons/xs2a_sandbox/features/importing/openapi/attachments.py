@@ -289,7 +289,7 @@ class Attacher:
         return Attachment(one.operation.id, "account", "accounts.read", one.status, template.write(), made)
 
     def _say_account(self, template: Template, base: Steps, accounts: AccountReads, root: str) -> None:
-        """Say the members of an account that is at `base` in the body."""
+        """Use expressions for the members of the account that is at `base` in the body."""
         account = roles.at(template.body, base)
         for steps in account_ids(account, accounts)[:1]:
             template.say((*base, *steps), f"{root}.id")
@@ -338,7 +338,7 @@ class Attacher:
         return Attachment(one.operation.id, "balance", "accounts.balances", one.status, body, made, shapes=shapes)
 
     def _say_reference(self, template: Template, accounts: AccountReads, root: str) -> None:
-        """Say the account that an answer names outside of its lists, or in each entry by its id."""
+        """Use expressions for the account that an answer names outside of its lists, or by its id in each entry."""
         wanted = {steps[-1] for steps in account_ids(roles.at(accounts.answer, (*accounts.items, 0)), accounts)[:1]}
         for steps, value in roles.leaves(template.body):
             if steps in template.said or not steps:
@@ -349,7 +349,7 @@ class Attacher:
                 template.say(steps, expression("input", ("account",)))
 
     def _say_money(self, template: Template, base: Steps, money: roles.Money, root: str) -> None:
-        """Say an amount: negative for debits if the schema allows it, otherwise next to a member for the direction."""
+        """Use expressions for an amount: unsigned next to a member for the direction, otherwise negative for debits."""
         amount, entry = (*base, *money.amount), roles.at(template.body, base)
         directions = [steps for steps, value in roles.leaves(entry) if _is_direction(value)]
         source = f"{root}.amount"

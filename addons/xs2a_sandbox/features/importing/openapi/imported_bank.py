@@ -40,7 +40,7 @@ class ImportedBank:
         self._accounts = accounts
 
     def known_id(self, operation: ApiOperation, parameter: str) -> str | None:
-        """Return the id in the test data of what a path parameter names."""
+        """Return the id of the consent, payment or account of the test data that a path parameter can name."""
         for creation in self._creations:
             above = creation.create.operation.pattern.segments
             below = operation.pattern.segments

@@ -42,7 +42,7 @@ def all_words(steps: Steps) -> frozenset[str]:
 
 
 def leaves(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
-    """Yield the scalars of a value with their places. Lists count with their first entry."""
+    """Yield the scalars of a value with their places. Of each list only the first entry is used."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from leaves(inner, (*steps, name))

@@ -15,8 +15,10 @@ _BRACES = "{{ '{{' }}"
 
 @dataclass(slots=True)
 class Template:
-    """A body that its schema `allows`. `said` are expressions by place, without braces; `listed` are lists by place,
-    each with the expression for its things and the name of the shape for one of them.
+    """A body and the expressions that replace its values. `allows` says whether its schema allows a body.
+
+    `said` are the expressions by place, without braces. `listed` are lists by place, each with the expression for its
+    things and the name of the shape for one of them.
     """
 
     body: Any
@@ -28,17 +30,17 @@ class Template:
         self.said.setdefault(steps, source)
 
     def say_day(self, steps: Steps, source: str) -> None:
-        """Say a day where the body has a day or a time."""
+        """Use the expression for a day at this place. If the body has a time there, the day becomes its midnight."""
         self.say(steps, f"{source} ~ 'T00:00:00Z' if {source}" if has_time(at(self.body, steps)) else source)
 
     def say_number(self, steps: Steps, source: str) -> None:
-        """Say an amount as text or as a number, like the body."""
+        """Use the expression for an amount at this place, as text or as a number like in the body."""
         self.say(steps, source if isinstance(at(self.body, steps), str) else f"{source} | decimal")
 
     def echo(self, request: "Template", root: str, *, is_sent: bool) -> None:
-        """Say what the request has sent at the same places, if the schema allows it there.
+        """Use the values that the request has at the same places, if the schema allows them there.
 
-        Without `is_sent`, there may be no request, because the thing is in the test data.
+        Without `is_sent` there may be no request, because the thing is in the test data.
         """
         for steps in _find_echoes(self, self.body, request.body, ()):
             source, static = expression(root, steps), at(self.body, steps)
@@ -66,7 +68,7 @@ class Template:
         return self._write(at(self.body, steps)[0], (*steps, 0))
 
     def _prune(self, value: Any, steps: Steps) -> None:
-        """Remove members that say nothing, or set them to null. Those for which the schema allows neither stay."""
+        """Remove members without an expression, or set them to null. They stay if the schema allows neither."""
         kept = {*self.said, *self.listed}
         if isinstance(value, dict):
             for name in list(value):
@@ -84,7 +86,7 @@ class Template:
             self._prune(value[0], (*steps, 0))
 
     def _empty(self, holder: dict[str, Any], name: str) -> None:
-        """Set a member that says nothing to null, if the schema allows it."""
+        """Set a member to null, if the schema allows it."""
         static = holder[name]
         holder[name] = None
         if not self.allows(self.body):
