@@ -1,11 +1,14 @@
 """Lint rejects matchers that no body of the media type can match, and accepts those that can match."""
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from tests.support.linting import problems_of
+from xs2a_sandbox.config import settings
 from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.features.authoring.lint import check
 
 XML, FORM, TEXT = "application/xml", "application/x-www-form-urlencoded", "text/plain"
 
@@ -84,3 +87,27 @@ def test_an_operation_is_checked_too(tmp_path: Path) -> None:
         """
 
     assert [problem.code for problem in problems_of(tmp_path, mine=text)] == ["body-media"]
+
+
+@pytest.mark.parametrize(
+    ("place", "hint"),
+    [
+        ("/debtorAcount/iban", "no body of initiate-payment has /debtorAcount/iban; did you mean debtorAccount?"),
+        ("/debtorAccount/ibna", "no body of initiate-payment has /debtorAccount/ibna; did you mean iban?"),
+        ("/debtorAccount/iban", None),
+        ("/ourOwn/number", None),
+    ],
+)
+def test_a_misspelled_member_of_the_operation_s_body_is_reported(tmp_path: Path, place: str, hint: str | None) -> None:
+    rule = f"""
+        cassette: 1
+        rules:
+          - id: a
+            match: {{operation: initiate-payment, body: {{{place}: AT61}}}}
+            respond: {{status: 503, body: {{}}}}
+        """
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.yaml").write_text(dedent(rule))
+    problems = check(settings.load({"state": "memory:", "cassettes": (str(tmp_path / "mine"),)}, {}, tmp_path))
+
+    assert [(problem.code, problem.text) for problem in problems] == ([("member", hint)] if hint else [])

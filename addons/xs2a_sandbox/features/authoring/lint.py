@@ -209,7 +209,7 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
     for by in owners:
         problems += lint_answers.check_fixed(by, interface, schemas)
         problems += dry_run(by, interface, schemas, data, settings.clock)
-        problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
+        problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface), schemas)
     members = Members(interface, collect_handlers(), data.collections)
     problems += members.check_lets()
     problems += members.check_authorisation()

@@ -1,4 +1,4 @@
-"""Finds matchers on bodies that can never match with the operation's media types."""
+"""Finds matchers on bodies that can never match with the operation's media types and schema."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from xs2a_sandbox.cassette import Operation, Rule
 from xs2a_sandbox.cassette.matchers import Constraint
 from xs2a_sandbox.cassette.model import Pointer, Requirement
+from xs2a_sandbox.cassette.schema_names import possible_names
+from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.documents.json_schema import Schema
+from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.http.body_members import Kind, kind_of
 from xs2a_sandbox.http.media_type import media_type
@@ -14,7 +18,7 @@ from xs2a_sandbox.http.media_type import media_type
 _ELEMENT = re.compile(r"@?[^\W\d][\w.\-\u00b7]*")
 
 
-def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[Problem]:
+def check_bodies(by: Operation | Rule, operation: Operation | None, schemas: Schemas) -> Iterator[Problem]:
     """Yield the problems. `operation` is the one whose requirements a request meets before the rule `by` is checked."""
     if isinstance(by, Operation):
         yield from _check_requirements(by, ())
@@ -22,6 +26,33 @@ def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[
     types = _own_types(by) or (_of_all(operation.require) if operation and not by.skips_requirements else ())
     yield from _check(by, types, by.constraints, ("match",))
     yield from _check_requirements(by, types)
+    if operation and not by.skips_requirements:
+        yield from _check_names(by, operation, schemas)
+
+
+def _check_names(rule: Rule, operation: Operation, schemas: Schemas) -> Iterator[Problem]:
+    """Yield problems with members that the operation's schemas do not have, but whose names they nearly have.
+
+    Banks accept other members, so a rule may match them.
+    """
+    names = [name for step in operation.require.steps for name in possible_names(step.schema, operation)]
+    for constraint in rule.constraints:
+        if constraint.place.part != "body" or not constraint.place.name:
+            continue
+        hints = [_misspelled(schemas[name], constraint.place.name) for name in names]
+        if hints and all(hints):
+            text = f"no body of {operation.id} has {constraint.place.name}{hints[0]}"
+            yield rule.origin.problem("member", text, ("match", "body", constraint.place.name))
+
+
+def _misspelled(schema: Schema, pointer: str) -> str:
+    """Return which member of the schema is nearly like the first unknown one of the pointer, or an empty string."""
+    steps: list[str | int] = [int(step) if step.isdecimal() else step for step in parse_pointer(pointer)]
+    for number, step in enumerate(steps):
+        if not schema.nodes(steps[: number + 1]):
+            above = schema.nodes(steps[:number])
+            return did_you_mean(str(step), {name for node in above for name in node.schema.get("properties", ())})
+    return ""
 
 
 def _check_requirements(by: Operation | Rule, types: Sequence[str]) -> Iterator[Problem]:
