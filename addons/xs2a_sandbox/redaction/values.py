@@ -512,7 +512,7 @@ class ValueRedactor:
         return "=".join(
             (
                 raw_name if new_name == name else quote(new_name, safe=""),
-                raw_text if new == text else quote(new, safe=":/"),
+                raw_text if new == text else quote(new, safe="".join(mark for mark in ":/" if mark in raw_text)),
             )
         )
 
