@@ -38,6 +38,14 @@ def test_a_frozen_clock_is_shown() -> None:
     assert as_json["frozen_at"] == "2026-11-21T09:00:00+01:00"
 
 
+def test_only_a_dialect_that_was_chosen_is_shown() -> None:
+    chosen = announcement(Settings(dialect="obie-4.0"), ADDRESSES, "in memory", None).splitlines()
+    default = announcement(Settings(), ADDRESSES, "in memory", None)
+
+    assert "dialect   obie-4.0" in chosen
+    assert "dialect" not in default
+
+
 def test_a_disabled_door_is_not_announced() -> None:
     assert "https://127" not in announcement(Settings(), replace(ADDRESSES, tls=None), "", CONSENT)
 
@@ -93,6 +101,7 @@ def test_the_announcement_as_json() -> None:
         "state": "in memory",
         "console": None,
         "loop": None,
+        "dialect": "xs2a-1.84",
         "frozen_at": None,
         "banks": [],
         "quirks": [],
