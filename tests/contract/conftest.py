@@ -19,7 +19,7 @@ import pytest
 
 from tests.contract.control import Control
 from tests.contract.doors import BANK, DOORS, MITMPROXY, WIRES, Bank, InProcess, Send, Wire
-from tests.support import noted_handlers
+from tests.support import compared_requirements, noted_handlers
 from tests.support.certificates import issued
 from tests.support.roads import proxy_doors
 from tests.support.turns import third_through_sockets
@@ -45,6 +45,18 @@ def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
 @pytest.fixture(scope="session", autouse=True)
 def _noted_handlers() -> None:
     noted_handlers.install()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compared_requirements() -> None:
+    compared_requirements.install()
+
+
+@pytest.fixture(autouse=True)
+def _compiled_requirements_agree(_compared_requirements: None) -> Iterator[None]:
+    compared_requirements.DIFFERENT.clear()
+    yield
+    assert compared_requirements.DIFFERENT == []
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import reduce
+from functools import cached_property, reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import Render, Scope
 from xs2a_sandbox.cassette.inputs import Source
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.cassette.requirement_source import IsMet, compile_requirement
 from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem
@@ -58,7 +59,7 @@ class Recorded:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Requirement:
     """The requirements for a request.
 
@@ -83,6 +84,11 @@ class Requirement:
     def steps(self) -> tuple["Requirement", ...]:
         """The requirement itself and those following, in order."""
         return (self, *self.following)
+
+    @cached_property
+    def is_met(self) -> IsMet:
+        """A quick function that returns true only if the requirement is met and causes no warnings."""
+        return compile_requirement(self)
 
     def with_every(self, every: "Requirement") -> "Requirement":
         """Return the requirement with those for every request, except for places that it has conditions on itself."""

@@ -15,7 +15,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.body_members import kind_of, members
-from xs2a_sandbox.http.media_type import is_json, media_type
+from xs2a_sandbox.http.media_type import is_json_field, media_type
 
 _SPELLED = {"dpop": "DPoP", **{part: part.upper() for part in ("id", "ip", "psu", "tpp", "uri")}}
 """Parts of header names that are not simply capitalised."""
@@ -120,7 +120,5 @@ def _check_media_type(call: Call, types: Collection[str]) -> None:
                 "media-type", expected=text if content_type is not None else f"{text}; the request has none"
             )
         return
-    if content_type is None:
-        return
-    if not (media.startswith("application/") and is_json(media)):
+    if not is_json_field(content_type):
         raise BankError("media-type", expected=f"Content-Type must be application/json, not {media or 'empty'}")

@@ -21,6 +21,13 @@ def is_json(media: str) -> bool:
     return media.endswith(("/json", "+json"))
 
 
+@lru_cache(64)
+def is_json_field(field: str | None) -> bool:
+    """Return whether a body with this Content-Type is JSON of an application. Without one it is."""
+    media = media_type(field)
+    return field is None or (media.startswith("application/") and is_json(media))
+
+
 def wishes(field: str) -> list[str]:
     """Return the words of an Accept field or a similar one by descending weight, without those of weight 0."""
     weights = _weights(field)
