@@ -156,3 +156,24 @@ def test_a_sandbox_that_refuses_the_token(home: Path, port: int) -> None:
 
     assert result.exit_code == 2
     assert "there is no admin token" in result.stderr
+
+
+def test_the_code_that_answers_can_be_shown(port: int) -> None:
+    code = output("explain", "GET", "/v1/accounts", "--compiled", port=port)
+
+    assert code.startswith("# The operation account-list, ")
+    assert "if 'consent-id' not in headers: return False" in code
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("/v1/accounts", "--json"), "leave out --json"),
+        (("/v1/acounts",), "no rule or operation answers GET /v1/acounts"),
+    ],
+)
+def test_requests_without_code_are_refused(words: tuple[str, ...], text: str, port: int) -> None:
+    result = run("explain", "GET", "--compiled", *words, port=port)
+
+    assert result.exit_code == 2
+    assert text in " ".join(result.output.split())

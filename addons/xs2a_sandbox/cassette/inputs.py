@@ -17,6 +17,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     is_special,
     member,
 )
+from xs2a_sandbox.cassette.evaluation.shape_source import write_function
 from xs2a_sandbox.cassette.evaluation.shapes import compile_shapes
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
@@ -88,6 +89,13 @@ def compile_sources(written: Mapping[str, Any], report: Callable[[Pointer, str],
     return {name: _compile_source(written[name], partial(_below, report, name)) for name in written}
 
 
+def write_source(name: str, source: Source) -> str:
+    """Return the Python that reads an input, for people."""
+    if source.places or not _is_computed(source.written):
+        return f"# {name}: {source.written}"
+    return write_function(f"read_{name}", _with_optional_members(source.written), SOURCE_ROOTS)
+
+
 def _below(report: Callable[[Pointer, str], None], name: str, pointer: Pointer, text: str) -> None:
     report((name, *pointer), text)
 
@@ -120,7 +128,7 @@ def _read_first(readers: Sequence[Callable[[Readable], Any]]) -> Callable[[Reada
 
 def _computed(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Readable], Any]:
     """Compile the source like a shape without a thing, which takes half the time of a template."""
-    if isinstance(written, str) and "{{" not in written:
+    if not _is_computed(written):
         return lambda _: written
 
     def note(_: str, pointer: Pointer, text: str) -> None:
@@ -132,6 +140,10 @@ def _computed(written: Any, report: Callable[[Pointer, str], None]) -> Callable[
     for use in shape.uses:
         note("", use.pointer, f"inputs cannot use shapes, such as {use.name}")
     return lambda call: shape.one(call.input_scope(), None)
+
+
+def _is_computed(written: Any) -> bool:
+    return not isinstance(written, str) or "{{" in written
 
 
 def _with_optional_members(written: Any) -> Any:

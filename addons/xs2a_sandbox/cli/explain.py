@@ -135,6 +135,7 @@ def _wrap(line: str, indent: str = "  ") -> list[str]:
     help="The client certificate of the app, in PEM; a key in the file is ignored.",
 )
 @json_option
+@option("--compiled", "is_compiled", is_flag=True, help="Show the code that answers the request instead, as Python.")
 @option("--offline", is_flag=True, help="Use the configured files, even if a sandbox is running.")
 @bank_flags
 @session_option("The session (default: `default`).")
@@ -146,6 +147,7 @@ def explain(
     body: str | None,
     certificate: Path | None,
     as_json: bool,
+    is_compiled: bool,
     offline: bool,
     session: str | None,
     **flags: Any,
@@ -154,6 +156,8 @@ def explain(
 
     Asks the running sandbox. If none is running, or with --offline, --dialect, --cassettes, --quirk or --testdata, it
     uses the configured files and new test data.
+
+    --compiled always uses the configured files.
     """
     request: DescribedRequest = {
         "method": method.upper(),
@@ -171,6 +175,11 @@ def explain(
         raise click.UsageError(str(error)) from None
     offline = offline or any(flags[name] for name in ("dialect", "cassettes", "quirk", "like", "testdata"))
     settings = load_settings(flags)
+    if is_compiled and as_json:
+        raise click.UsageError("--compiled shows code, which has no JSON form: leave out --json")
+    if is_compiled:
+        click.echo(_compiled(settings, request), nl=False)
+        return
     explained, note = (_offline(settings, request), "") if offline else _explain(settings, session, request)
     if as_json:
         click.echo(json.dumps(explained, ensure_ascii=False, indent=2))
@@ -196,6 +205,19 @@ def _explain(settings: Settings, session: str | None, request: DescribedRequest)
     except NotRunning:
         note = f"No sandbox answers at {client.url}:\nthis explanation uses the configured files and new test data.\n\n"
         return _offline(settings, request), note
+
+
+def _compiled(settings: Settings, request: DescribedRequest) -> str:
+    """Return the code of the rule or operation that answers. Raises UsageError if there is none."""
+    from xs2a_sandbox.bank.handlers.table import collect_handlers
+    from xs2a_sandbox.engine.build import build
+    from xs2a_sandbox.explain.compiled import show_compiled
+
+    explanation = build(replace(settings, state="memory:", reset=False)).explain(described_request.read(request))
+    if explanation.by is None:
+        text = f"no rule or operation answers {request['method']} {explanation.path}, so there is no code"
+        raise click.UsageError(f"{text}: run the command without --compiled to see what is near")
+    return show_compiled(explanation.by.candidate.entry, collect_handlers())
 
 
 def _offline(settings: Settings, request: DescribedRequest) -> dict[str, Any]:

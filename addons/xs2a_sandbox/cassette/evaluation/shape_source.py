@@ -84,7 +84,7 @@ class ShapeSource:
         self.written: dict[str, Written] = {}
         self.roots = roots
         self.lines: list[str] = []
-        self._values: dict[str, Any] = dict(_CALLED)
+        self.values: dict[str, Any] = dict(_CALLED)
         self._count = 0
 
     def write(self, name: str, template: Any, report: Report) -> Written:
@@ -97,10 +97,10 @@ class ShapeSource:
 
     def compile(self) -> dict[str, tuple[Make, "ShapedThings | None"]]:
         """Return the functions by shape name, each with the cache of its results."""
-        self._values |= {f"kept_{function}": self._memory(name) for name, function in self.functions.items()}
-        exec(compile("\n".join(self.lines), "<shapes>", "exec"), self._values)
+        self.values |= {f"kept_{function}": self._memory(name) for name, function in self.functions.items()}
+        exec(compile("\n".join(self.lines), "<shapes>", "exec"), self.values)
         made = self.functions.items()
-        return {name: (self._values[function], self._values[f"kept_{function}"]) for name, function in made}
+        return {name: (self.values[function], self.values[f"kept_{function}"]) for name, function in made}
 
     def _memory(self, name: str) -> "ShapedThings | None":
         """Return a cache for the shape's results, or None if the same thing can give different results."""
@@ -113,12 +113,29 @@ class ShapeSource:
     def bind(self, value: Any) -> str:
         """Return a new name for an existing value."""
         name = self.fresh()
-        self._values[name] = value
+        self.values[name] = value
         return name
 
     def fresh(self) -> str:
         self._count += 1
         return f"v{self._count}"
+
+
+def write_function(name: str, template: Any, roots: frozenset[str]) -> str:
+    """Return the source of a template's function, for people: with its values after it."""
+    source = ShapeSource([""], roots)
+    source.functions[""] = name
+    source.write("", template, lambda pointer, text: None)
+    values = [f"{name} = {_show_value(value)}" for name, value in source.values.items() if name not in _CALLED]
+    return "\n".join([*source.lines, *values])
+
+
+def _show_value(value: Any) -> str:
+    if not callable(value):
+        return repr(value)
+    filters = (*ENVIRONMENT.filters.items(), *ENVIRONMENT.tests.items())
+    name = next((name for name, own in filters if getattr(own, "__wrapped__", own) is value), None)
+    return f"...  # {f'the filter {name}' if name else 'an expression of Jinja2'}"
 
 
 class _Unwritten(Exception):

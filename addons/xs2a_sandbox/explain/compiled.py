@@ -1,0 +1,35 @@
+"""Shows the Python that a rule or operation is compiled to."""
+
+from collections.abc import Iterator, Mapping
+
+from xs2a_sandbox.cassette import Operation, Rule
+from xs2a_sandbox.cassette.evaluation.expressions import RESULT_ROOTS, ROOTS
+from xs2a_sandbox.cassette.evaluation.shape_source import write_function
+from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.cassette.inputs import write_source
+from xs2a_sandbox.cassette.model import answers
+from xs2a_sandbox.cassette.requirement_source import RequirementSource
+
+
+def show_compiled(entry: Operation | Rule, handlers: Mapping[str, Handler]) -> str:
+    """Return the code that checks a request, reads the inputs of the handler and writes the body of the answer."""
+    return "\n\n\n".join(_parts(entry, handlers)) + "\n"
+
+
+def _parts(entry: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator[str]:
+    kind = "operation" if isinstance(entry, Operation) else "rule"
+    yield f"# The {kind} {entry.id}, {entry.origin.place}"
+    if entry.require:
+        text = "# Whether the requirements are met. If not, they are checked again step by step."
+        yield f"{text}\n{RequirementSource(entry.require).text}"
+    behaviour = entry.behaviour
+    if handler := handlers.get(behaviour.handler or ""):
+        taken = [write_source(name, source) for name, source in behaviour.inputs.items() if name in handler.inputs]
+        as_written = [text for text in taken if text.startswith("#")]
+        yield "\n".join([f"# The inputs of the handler {handler.name}", *as_written])
+        yield from (text for text in taken if text not in as_written)
+    roots = RESULT_ROOTS if behaviour.handler else ROOTS
+    for pointer, answer in answers(entry):
+        if answer.has_json:
+            name = "_".join(map(str, pointer))
+            yield f"# The body of the answer\n{write_function(name, entry.origin.at((*pointer, 'body')), roots)}"
