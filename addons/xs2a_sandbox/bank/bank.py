@@ -316,7 +316,7 @@ class Bank:
             scope["let"][name] = render(value, scope)
         answer = self._next(call, by.id, behaviour) if behaviour.sequence else choose(answers, scope)
         names = names_by_status(by, operation)
-        if call.path and any("{" in name for name in names.values()):
+        if call.path and "{" in "".join(names.values()):
             names = {status: fill_name(name, call.path) for status, name in names.items()}
         delay = answer.delay.seconds() if answer.delay else 0.0
         for effect in behaviour.effects:

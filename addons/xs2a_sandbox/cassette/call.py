@@ -5,6 +5,7 @@ import math
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from hashlib import blake2b, sha256
@@ -26,7 +27,7 @@ from xs2a_sandbox.clock import Clock, instant
 from xs2a_sandbox.config.checks import NONE, Checks
 from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer, parse_pointer, pointer_text
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.http import Request, body_members, to_json
+from xs2a_sandbox.http import Headers, Request, body_members, to_json
 from xs2a_sandbox.http.body_members import FORM, Member
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.multipart import without_boundary
@@ -82,9 +83,9 @@ class Call:
     """
 
     __slots__ = (
-        "_body", "_client", "_input_scope", "_members", "_queries", "_roots", "_warnings", "authorising", "checks",
-        "clock", "drew", "inputs", "lets", "objections", "operation", "options", "path", "query", "request", "segments",
-        "session", "shapes", "sign", "state", "states", "static", "things",
+        "_body", "_client", "_input_scope", "_members", "_queries", "_roots", "authorising", "checks", "clock", "drew",
+        "headers", "inputs", "lets", "objections", "operation", "options", "path", "query", "request", "segments",
+        "session", "shapes", "sign", "state", "states", "static", "things", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +105,7 @@ class Call:
         sign: Sign | None = None,
     ) -> None:
         self.request = request
+        self.headers: Mapping[str, str] = request.headers.first
         self.segments = target.segments
         self.session = session
         self.clock = clock
@@ -129,7 +131,7 @@ class Call:
         self._input_scope: Scope | None = None
         self._roots: Scope | None = None
         self._members: tuple[Member | None] | None = None
-        self._warnings: list[str] = []
+        self.warnings: list[str] = []
 
     def with_request(self, request: Request, target: Target) -> "Call":
         """Return a copy of the call for another request."""
@@ -150,24 +152,20 @@ class Call:
         other.operation, other.path, other.lets, other.shapes = self.operation, self.path, self.lets, self.shapes
         return other
 
+    def replace_headers(self, headers: Headers) -> None:
+        self.request = replace(self.request, headers=headers)
+        self.headers = headers.first
+
     @property
     def self_path(self) -> str:
         return "/" + "/".join(self.segments)
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self.request.headers.first
-
-    @property
-    def warnings(self) -> list[str]:
-        return self._warnings
 
     @property
     def body(self) -> Any:
         """The JSON body. Raises BankError if there is no body or it is not JSON."""
         if self._body is None:
             try:
-                self._body = (parse_json(self.request.body, self._warnings),)
+                self._body = (parse_json(self.request.body, self.warnings),)
             except BankError as error:
                 self._body = error
         if isinstance(self._body, BankError):
@@ -315,7 +313,7 @@ class Call:
 
         Raises ValueError.
         """
-        return make_id(form, self._new_uuid, self.new_text)
+        return self._new_uuid() if form == UUID_FORM else make_id(form, self._new_uuid, self.new_text)
 
     def _new_uuid(self) -> str:
         self.drew = True

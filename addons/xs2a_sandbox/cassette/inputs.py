@@ -139,7 +139,10 @@ def _computed(written: Any, report: Callable[[Pointer, str], None]) -> Callable[
         report((), "inputs cannot use `it`")
     for use in shape.uses:
         note("", use.pointer, f"inputs cannot use shapes, such as {use.name}")
-    return lambda call: shape.one(call.input_scope(), None)
+    if shape.is_metered:
+        return lambda call: shape.one(call.input_scope(), None)
+    make = shape.make
+    return lambda call: make(call.input_scope(), None)
 
 
 def _is_computed(written: Any) -> bool:

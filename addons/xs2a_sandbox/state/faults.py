@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from xs2a_sandbox.state.session import SESSION_FAULTS
+from xs2a_sandbox.state.session import SESSION_FAULTS, has_faults_or_rules
 from xs2a_sandbox.state.store import Transaction
 
 PAYEE_OUTCOMES = ("match", "close-match", "no-match", "not-possible")
@@ -24,6 +24,8 @@ def count_match(listed: dict[str, Any]) -> dict[str, Any]:
 
 def demand(transaction: Transaction, about: Literal["sca", "payee"]) -> str | None:
     """Return the ending or outcome that a fault demands now, and count the match."""
+    if not has_faults_or_rules(transaction):
+        return None
     there = SESSION_FAULTS.all(transaction)
     after = [count_match(fault) if about in fault else fault for fault in there]
     if after != there:

@@ -141,3 +141,23 @@ def test_a_shape_can_read_lazy_roots() -> None:
     ):
         assert made["one"].one({"form": lambda form=form: form, "token": lambda token=token: token}, {}) == expected
     assert made["one"].one({}, {}) == {"a": None, "c": "z"}
+
+
+@pytest.mark.parametrize(
+    ("template", "is_metered"),
+    [
+        ("constant", False),
+        ({"a": "{{ it.a or it.b.c }}", "b?": "{{ path.x == 'y' }}"}, False),
+        ("{{ it.a }}/{{ it.b }}", False),
+        ({"a": {"b": "{{ it.a | upper }}"}}, True),
+        ("{{ it.a ~ it.b }}", True),
+        ("{{ it.a + it.b }}", True),
+        ("{{ it.a[0:9] }}", True),
+        ("{{ it.a in it.b }}", True),
+        ({"each": "{{ it.a }}", "give": "{{ entry.x }}"}, True),
+        ({"shape": "other", "of": "{{ it.a }}"}, True),
+        ("{{ it.a | sort }}", True),
+    ],
+)
+def test_only_templates_that_can_work_long_need_a_budget(template: Any, is_metered: bool) -> None:
+    assert shapes(it=template, other="{{ it }}")["it"].is_metered is is_metered

@@ -138,11 +138,12 @@ def start_implicit(call: Call, family: Family, id: str, path: str) -> dict[str, 
     `next` are the possible next steps; empty if nobody can sign.
     """
     resource = call.state.get(family.collection, id) or {}
-    pair = begin_with_resource(call, family, id) if can_sign(family, resource) else None
+    signable = can_sign(family, resource)
+    pair = begin_with_resource(call, family, id) if signable else None
     if pair:
         authorisation = result(call, *pair, f"{path}/authorisations/{pair[0]}")
         return {"approach": authorisation["approach"], "next": authorisation["next"], "authorisation": authorisation}
-    return {**start_explicit(call, family, id), "authorisation": None}
+    return {**_start_explicit(call, family, resource, signable), "authorisation": None}
 
 
 def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
@@ -151,10 +152,14 @@ def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
     A payment without enough money has an approach too, because the response that creates it must not reveal that.
     """
     resource = call.state.get(family.collection, id) or {}
-    signable = can_sign(family, resource)
+    return _start_explicit(call, family, resource, can_sign(family, resource))
+
+
+def _start_explicit(call: Call, family: Family, resource: Mapping[str, Any], signable: bool) -> dict[str, Any]:
     if family.name not in call.authorising.of or not (signable or resource.get("unfunded")):
         return {"approach": None, "next": []}
-    psu = call.state.get("psus", call.take("customer") or "")
+    psu_id = call.take("customer")
+    psu = call.state.get("psus", psu_id) if psu_id else None
     approach = approach_of(call, options_of(call, family), psu)
     step = START
     if approach == EMBEDDED and psu:

@@ -258,10 +258,12 @@ def find_payment(call: Call) -> tuple[str, Document]:
 
 def _check_dates(call: Call, order: Mapping[str, Any]) -> None:
     schedule = order.get("schedule") or {}
-    execution = inputs.check_date(call, order.get("execute_on"), "execute_on")
-    start, end = (inputs.check_date(call, schedule.get(name), "schedule", name) for name in ("start", "end"))
-    if not (execution or start or end):
+    execution, start, end = order.get("execute_on"), schedule.get("start"), schedule.get("end")
+    if execution is start is end is None:
         return
+    inputs.check_date(call, execution, "execute_on")
+    inputs.check_date(call, start, "schedule", "start")
+    inputs.check_date(call, end, "schedule", "end")
     today = call.clock.today().isoformat()
     if execution and execution < today:
         text = f"{call.name_of('execute_on')} must not be before {today}"

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
@@ -159,7 +159,7 @@ def destination(call: Call) -> LinkedPage:
             raise BankError("format-error", expected=f"the link is incomplete: the parameter {parameter} is missing")
     # The browser does not repeat the app's headers, such as preferences and redirect addresses.
     spoken = call.request.headers.get("accept-language")
-    call.request = replace(call.request, headers=Headers([("Accept-Language", spoken)] if spoken else []))
+    call.replace_headers(Headers([("Accept-Language", spoken)] if spoken else []))
     call.options = {"sca": REDIRECT}
     id, resource = _find(call, family, {word: call.query[parameter] for parameter, word in parameters.items()})
     link = "?" + urlencode({parameter: call.query[parameter] for parameter in parameters})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from jinja2 import nodes
@@ -43,7 +44,7 @@ from xs2a_sandbox.cassette.evaluation.work import allow, charge, charge_entries,
 from xs2a_sandbox.errors import ExpressionError
 
 Report = Callable[[tuple[str | int, ...], str], None]
-Make = Callable[[Mapping[str, Any], Any], Any]
+Make = FunctionType
 """Applies a shape: takes a scope and a thing."""
 
 _FILTERS = frozenset(
@@ -648,3 +649,5 @@ _CALLED: Mapping[str, Any] = {
     "spend": spend,
     "to_text": to_text,
 }
+UNMETERED = (_look_up, _mapping, _members, _merge, look_at_root, member, null_for, to_text)
+"""The functions in the generated code that do not charge for their work."""

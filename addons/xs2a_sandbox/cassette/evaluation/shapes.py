@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.expressions import Scope
-from xs2a_sandbox.cassette.evaluation.shape_source import Make, ShapedThings, ShapeSource, Use, shape_all
+from xs2a_sandbox.cassette.evaluation.shape_source import UNMETERED, Make, ShapedThings, ShapeSource, Use, shape_all
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 
 _UNCHANGED = re.compile(r"\{\{\s*it\s*\}\}")
@@ -16,18 +16,24 @@ _UNCHANGED = re.compile(r"\{\{\s*it\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class CompiledShape:
-    """A compiled template. `reads` are the roots that its own expressions read, `uses` the shapes that it uses."""
+    """A compiled template. `reads` are the roots that its own expressions read, `uses` the shapes that it uses.
+
+    Unless it `is_metered`, applying it cannot use up the budget of work: it has no filter, sum, list or other shape.
+    """
 
     template: Any
     make: Make
     kept: ShapedThings | None
     reads: frozenset[str]
     uses: tuple[Use, ...]
+    is_metered: bool = True
     changes_nothing: bool = False
 
     def one(self, scope: Scope, it: Any) -> Any:
         if self.changes_nothing:
             return it
+        if not self.is_metered:
+            return self.make(scope, it)
         before = work.begin(scope.get(WORK) or Work())
         try:
             return self.make(scope, it)
@@ -43,6 +49,12 @@ class CompiledShape:
             return shape_all(self.make, self.kept, scope, things)
         finally:
             work.end(before)
+
+
+def _is_metered(make: Make) -> bool:
+    values = make.__globals__
+    used = (values[name] for name in make.__code__.co_names if name in values)
+    return any(callable(value) and value not in UNMETERED for value in used)
 
 
 def compile_shapes(
@@ -61,6 +73,7 @@ def compile_shapes(
             *compiled[name],
             frozenset(written[name].reads),
             tuple(written[name].uses),
+            _is_metered(compiled[name][0]),
             isinstance(template, str) and _UNCHANGED.fullmatch(template) is not None,
         )
         for name, template in templates.items()
