@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.state import MemoryStore, attempts
-from xs2a_sandbox.state.store import Key
 
 
 @pytest.fixture
@@ -363,12 +361,10 @@ class Busy(MemoryStore):
         super().__init__()
         self.times, self.away = times, away
 
-    def commit(
-        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Any]
-    ) -> bool:
+    def commit(self, *arguments: Any) -> bool:
         self.times -= 1
         if self.times < 0:
-            return super().commit(session, reads, lists, writes)
+            return super().commit(*arguments)
         if self.away:
             raise StoreUnavailable("the disk is away")
         return False

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import Document, MemoryStore, attempts
-from xs2a_sandbox.state.store import Key
 
 STATUS = f"/v1/consents/{facts.consent()}/status"
 LIST = "/v1/accounts"
@@ -41,15 +40,13 @@ class Unlucky(MemoryStore):
             raise StoreUnavailable("the disk is away")
         return super().read(session, collection, id)
 
-    def commit(
-        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
-    ) -> bool:
+    def commit(self, *arguments: Any) -> bool:
         self.commits += 1
         if self.away != "read" and self.commits <= self.times:
             if self.away == "commit":
                 raise StoreUnavailable("the disk is away")
             return False
-        return super().commit(session, reads, lists, writes)
+        return super().commit(*arguments)
 
 
 @pytest.fixture

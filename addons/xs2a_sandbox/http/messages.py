@@ -1,7 +1,7 @@
 """Requests and responses, the form into which every door translates."""
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -25,7 +25,8 @@ def _as_plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_plain).encode
+to_json: Callable[[Any], bytes] = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_plain).encode
+"""Encode a value as JSON in UTF-8. Decimals keep their digits."""
 
 
 def is_field_value(text: str) -> bool:
@@ -167,11 +168,6 @@ NOT_KEPT = (("Cache-Control", "no-store"),)
 def json_answer(value: Any, status: int = 200, *headers: tuple[str, str]) -> Response:
     """Return JSON of the sandbox itself, which must not be cached."""
     return Response(status, (("Content-Type", "application/json"), *headers, *NOT_KEPT), to_json(value))
-
-
-def to_json(value: Any) -> bytes:
-    """Encode a value as JSON in UTF-8. Decimals keep their digits."""
-    return _encode(value)
 
 
 @dataclass(frozen=True, slots=True)

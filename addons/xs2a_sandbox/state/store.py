@@ -132,7 +132,7 @@ class MemoryStore:
         self._recent: dict[int, Document] = {}
         """Documents written or read recently, by version."""
         self._sessions: dict[str, _Session] = {}
-        self._version = 0  # never reset: a version read before a reset cannot occur again after it
+        self.version = 0  # never reset: a version read before a reset cannot occur again after it
 
     def view(self) -> "MemoryStore":
         return self
@@ -167,20 +167,26 @@ class MemoryStore:
         return not lists or all(held.lists.get(name, 0) == version for name, version in lists.items())
 
     def commit(
-        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+        self,
+        session: str,
+        reads: Mapping[Key, int],
+        lists: Mapping[str, int],
+        writes: Mapping[Key, Document | None],
+        began: int | None = None,
     ) -> bool:
-        if not self.is_unchanged(session, reads, lists):
+        """Write everything if nothing was written since the version `began`, or else if nothing that was read was."""
+        if began != self.version and not self.is_unchanged(session, reads, lists):
             return False
         held = self._sessions.get(session) or _Session()
         if writes:
             self._sessions[session] = held
         for (collection, id), document in writes.items():
-            self._version += 1
+            version = self.version = self.version + 1
             text = None if document is None else to_json(document)
-            held.documents.setdefault(collection, {})[id] = (self._version, text)
+            held.documents.setdefault(collection, {})[id] = (version, text)
             if document is not None:
-                self._remember(self._version, document)
-            held.lists[collection] = self._version
+                self._remember(version, document)
+            held.lists[collection] = version
         return True
 
     def _document(self, version: int, text: bytes | None) -> Document | None:
@@ -196,6 +202,7 @@ class MemoryStore:
         return document
 
     def reset(self, session: str | None = None) -> None:
+        self.version += 1
         if session is None:
             self._sessions.clear()
         else:
@@ -252,8 +259,8 @@ class Transaction:
     """
 
     __slots__ = (
-        "_before_commit", "_beside", "_changed", "_find", "_lists", "_overwritten", "_reads", "_seen", "_shared",
-        "_store", "_testdata", "_writes", "session",
+        "_before_commit", "_began", "_beside", "_changed", "_find", "_lists", "_overwritten", "_reads", "_seen",
+        "_shared", "_store", "_testdata", "_writes", "session",
     )  # fmt: skip
 
     def __init__(
@@ -264,6 +271,7 @@ class Transaction:
         before_commit: Callable[["Transaction"], object] = lambda transaction: None,
     ) -> None:
         self._store = store
+        self._began = store.version if isinstance(store, MemoryStore) else None
         self._find = find
         self._before_commit = before_commit
         self._testdata: Collections | None = None
@@ -289,8 +297,14 @@ class Transaction:
         seen = self._seen.get(key, _UNWRITTEN)
         if seen is not _UNWRITTEN:
             return seen
-        version, document = self._read(key)
-        seen = self._seen[key] = self._restore_whole(key, document) if version else self._original(key)
+        version, document = self._reads.get(key) or self._read(key)
+        if version:
+            seen = self._restore_whole(key, document)
+        else:
+            # The original, without further calls, because every request reads some.
+            documents = (self._testdata or self.testdata()).get(collection)
+            seen = documents.get(id) if documents else None
+        self._seen[key] = seen
         return seen
 
     def get_own(self, collection: str, id: str) -> Document | None:
@@ -301,7 +315,8 @@ class Transaction:
         if self._beside and key in self._beside:
             return self._beside[key]
         version, document = self._reads.get(key) or self._read(key)
-        return self._restore_whole(key, document) if version else None
+        # Most documents are stored whole.
+        return self._restore_whole(key, document) if version and document and _AS_BEFORE in document else document
 
     def shared(self) -> Document:
         """Return the document that all sessions share, which this transaction cannot change; empty if there is none."""
@@ -399,11 +414,10 @@ class Transaction:
         self._before_commit(self)
         self.testdata()  # the first use may add a write: the day from which dates count
         writes = {**self._beside, **self._writes}
-        return self._store.commit(
-            self.session,
-            *self.looked_at,
-            {key: self._difference(key, document) for key, document in writes.items()},
-        )
+        stored = {key: self._difference(key, document) for key, document in writes.items()}
+        if isinstance(self._store, MemoryStore):
+            return self._store.commit(self.session, *self.looked_at, stored, self._began)
+        return self._store.commit(self.session, *self.looked_at, stored)
 
     def _read_own(self, collection: str) -> dict[str, Document | None]:
         """Return the session's documents and deletions, including those of this transaction."""
