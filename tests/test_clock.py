@@ -113,3 +113,10 @@ def fixed(moment: datetime) -> type[datetime]:
             return moment.astimezone(tz)  # type: ignore[arg-type]
 
     return Fixed
+
+
+@pytest.mark.parametrize("local", ["2026-10-25T02:59:59.999999+02:00", "2026-10-25T02:00:00+01:00", "1970-01-03T00:00"])
+def test_the_text_of_the_time_has_no_fraction(local: str) -> None:
+    clock = Clock(frozen=read_time(local))
+
+    assert clock.text() == clock.now().isoformat(timespec="seconds")

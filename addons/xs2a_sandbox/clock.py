@@ -36,6 +36,11 @@ class Clock:
             return self.frozen.timestamp()
         return time() + self.shift.total_seconds() if self.shift else time()
 
+    def text(self) -> str:
+        """Return the time to the second, as an ISO 8601 string."""
+        before, after = _second(int(self.timestamp()), "T")
+        return before + after
+
     def after(self, seconds: float) -> datetime:
         """Return the time after that many seconds, correct even when clocks change."""
         return (self.now().astimezone(UTC) + timedelta(seconds=seconds)).astimezone(BANK_ZONE)
@@ -123,6 +128,6 @@ def stamp(instant: float, between: str = "T") -> str:
 
 @lru_cache(64)
 def _second(second: int, between: str) -> tuple[str, str]:
-    """Return the texts before and after the fraction. Cached, because a second may have thousands of log lines."""
+    """Return the texts before and after the fraction. Cached, because a second may have thousands of requests."""
     text = at(second).isoformat(between)
     return text[:19], text[19:]

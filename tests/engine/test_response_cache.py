@@ -37,7 +37,7 @@ def is_cached(client: Client, target: str, **options: Any) -> bool:
     made: list[object] = []
     transactions = client.engine._stack.transactions
     begin = transactions.begin
-    transactions.begin = lambda *parts: (made.append(parts), begin(*parts))[1]  # type: ignore[method-assign]
+    transactions.begin = lambda *parts, **more: (made.append(parts), begin(*parts, **more))[1]  # type: ignore
     try:
         client.get(target, **options)
     finally:

@@ -417,7 +417,7 @@ class Call:
         }
 
     def now(self) -> str:
-        return self.clock.now().isoformat(timespec="seconds")
+        return self.clock.text()
 
     def _signed(self, claims: Any, header: Any) -> str | None:
         if self.sign is None or not isinstance(claims, dict):

@@ -61,8 +61,12 @@ class Transactions:
         bank: Bank,
         work: Callable[[Call], R],
         before: Before | None = None,
+        *,
+        is_read: bool | None = None,
     ) -> R:
         """Run `work` in a transaction, and return its result when all writes are stored.
+
+        Pass `is_read` if it is known whether the request changes nothing; by default the bank looks the path up.
 
         Raises BankError `busy`, caused by StoreUnavailable, if the state is unavailable.
         """
@@ -71,7 +75,7 @@ class Transactions:
         def attempt(documents: Documents) -> R:
             nonlocal tries
             tries += 1
-            call = self.begin(request, target, session, bank, documents, before)
+            call = self.begin(request, target, session, bank, documents, before, is_read=is_read)
             try:
                 result = work(call)
             finally:
@@ -97,6 +101,8 @@ class Transactions:
         bank: Bank,
         documents: Documents,
         before: Before | None = None,
+        *,
+        is_read: bool | None = None,
     ) -> Call:
         """Return the call with its own transaction, after all due events have happened.
 
@@ -110,7 +116,9 @@ class Transactions:
             # The events have happened, even if this request fails, and must not happen again.
             commit(call.state)
             call = self._call(request, target, session, bank, documents)
-        if bank.glance(request.method, target.segments).is_read(request.method):
+        if is_read is None:
+            is_read = bank.glance(request.method, target.segments).is_read(request.method)
+        if is_read:
             # Only answers to reads are cached, so only their calls need the watched clock.
             call.clock = WatchedClock.of(call.clock)
         return call

@@ -119,8 +119,8 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
 
 def compute_available(call: Call, id: str, account: Mapping[str, Any]) -> Decimal:
     """Return the money that can be paid from the account, in its currency."""
-    account = with_id(id, account)
-    return Decimal(find_covering_amount(balances(account, movements(call, account))) or "0")
+    moved = movements(call, with_id(id, account)) if call.state.own(MOVING) else []
+    return Decimal(find_covering_amount(balances(account, moved)) or "0")
 
 
 def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:

@@ -43,6 +43,8 @@ class CompiledShape:
     def many(self, scope: Scope, things: Sequence[Any]) -> Sequence[Any]:
         if self.changes_nothing:
             return things
+        if not things:
+            return []
         before = work.begin(scope.get(WORK) or Work())
         work.allow(len(things))
         try:

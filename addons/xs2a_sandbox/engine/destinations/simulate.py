@@ -64,8 +64,10 @@ class Simulate:
 
     async def _run[R](self, route: Route, perform: Callable[[DueFaults, Decision, Call], R]) -> R | Answer:
         faults = self._faults(route)
-        work, target = partial(_decide, route, faults, perform), route.bank_request.target
-        return await self.transactions.run(route.request, target, route.session, route.bank, work, faults.take)
+        work, to_bank = partial(_decide, route, faults, perform), route.bank_request
+        return await self.transactions.run(
+            route.request, to_bank.target, route.session, route.bank, work, faults.take, is_read=to_bank.is_read
+        )
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
         """Explain the answer. Raises BankError, StoreUnavailable."""
