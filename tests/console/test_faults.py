@@ -86,7 +86,7 @@ def test_what_a_fault_cannot_be_is_said_beside_its_field(browser: Browser, form:
 def test_a_fault_is_listed_in_words(browser: Browser, form: dict[str, str], words: str, requests: str) -> None:
     browser.page("/_sandbox/console/faults", form, 303)
     listed = browser.page("/_sandbox/console/faults")
-    ((what, whom),) = re.findall(r"<strong>fault-1</strong></td><td>([^<]*)</td><td>([^<]*)</td>", listed)
+    ((what, whom),) = re.findall(r"<strong>fault-1</strong></td><td>([^<]*)</td><td[^>]*>([^<]*)</td>", listed)
     assert what == words
     assert requests in whom
 

@@ -1,6 +1,6 @@
 """Makes list entries of the bank's documents, with their names and states."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from xs2a_sandbox.bank.domain.documents import describe, end_to_end_ids, name_of, state_of
@@ -13,6 +13,7 @@ MACHINES: Mapping[str, Machine] = {
 }
 """The state machine of each collection."""
 _DECIDING = ("authorised by all", "succeed")
+_CANCELLING = ("cancel", "cancellation authorised")
 _FAILING = ("refused", "fail", "funds do not cover it", "withdrawn by the customer", "delete, kept", "delete", OVER)
 
 
@@ -34,8 +35,13 @@ def row(collection: str, id: str, document: Any) -> dict[str, str]:
 
 
 def _tone(machine: Machine, status: str) -> str:
-    """Return `waiting`, `failed` or `good` for a state."""
-    if any(machine.after(status, event) for event in _DECIDING):
+    """Return `waiting`, `failed` or `good` for a state, or an empty string if it is none of these."""
+    if any(machine.after(status, event) for event in _DECIDING) or status in machine.without_way:
         return "waiting"
-    failed = {transition.to for transition in machine.transitions if transition.event in _FAILING}
-    return "failed" if status in failed else "good"
+    if status in _after(machine, _CANCELLING):
+        return ""
+    return "failed" if status in _after(machine, _FAILING) else "good"
+
+
+def _after(machine: Machine, events: Collection[str]) -> set[str]:
+    return {transition.to for transition in machine.transitions if transition.event in events}

@@ -258,7 +258,7 @@ class SkeletonMaker:
         return request
 
     def _names_consent(self, parameter: Parameter) -> bool:
-        """Return whether a header has the id of a consent: `Consent-ID`, or for `/access-requests`: `Access-ID`."""
+        """Return whether the header is called like the consents: `Access-ID` if they are at `/access-requests`."""
         own = set(roles.words(parameter.name)) - {"x"}
         if parameter.place != "header" or "id" not in own:
             return False
