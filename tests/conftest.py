@@ -22,7 +22,7 @@ from xs2a_sandbox.cassette.dialect.foundation import Foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.documents import Schemas, schema_files, yaml_reader
-from xs2a_sandbox.documents.yaml_reader import Document
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.errors import Problem
 
 # No deadline, because the machine may be busy with other tests.

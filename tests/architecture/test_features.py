@@ -12,7 +12,7 @@ import pytest
 import xs2a_sandbox
 from tests.support.admin import STATUS
 from tests.support.serving import served
-from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.cli.main import COMMANDS, cli
 from xs2a_sandbox.plugins import plugins
 
 PACKAGE = Path(xs2a_sandbox.__file__).parent
@@ -37,7 +37,7 @@ def commands() -> set[str]:
 def test_a_sandbox_without_features_answers(copied: Path, tmp_path: Path) -> None:
     rmtree(copied / "features")
     (copied / "features").mkdir()
-    assert commands() == set(cli.commands)
+    assert commands() == set(COMMANDS)
     with served(tmp_path) as sandbox:
         headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "PSU-IP-Address": "192.0.2.1"}
         assert httpx.get(f"{sandbox.direct}{STATUS}", headers=headers).json() == {"consentStatus": "valid"}

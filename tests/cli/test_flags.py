@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from xs2a_sandbox.cli import main, serve
+from xs2a_sandbox.cli import control, main, serve
 from xs2a_sandbox.cli.flags import by_name, read_body, read_headers
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS
 
@@ -50,7 +50,7 @@ def test_a_body_is_an_argument_or_the_exact_content_of_a_file(tmp_path: Path, mo
 
 @pytest.mark.parametrize("command", ["reset", "state", "clock"])
 def test_control_commands_have_only_the_flags_that_locate_a_sandbox(command: str) -> None:
-    flags = {flag for parameter in main.cli.commands[command].params for flag in parameter.opts if "-" in flag}
+    flags = {flag for parameter in getattr(control, command).params for flag in parameter.opts if "-" in flag}
 
     assert {"--host", "--port", "--confdir", "--session"} <= flags
     assert not {"--proxy-port", "--cassettes", "--state"} & flags

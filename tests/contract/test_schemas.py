@@ -17,6 +17,7 @@ from referencing import Registry, Resource
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import pointer_text
 
@@ -759,7 +760,7 @@ def on_a_day(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def written() -> yaml_reader.Document:
+def written() -> Document:
     return yaml_reader.read(TESTDATA)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from xs2a_sandbox.documents import yaml_reader as loader
+from xs2a_sandbox.documents import yaml_loader as loader
 from xs2a_sandbox.documents.yaml_reader import parse
 from xs2a_sandbox.errors import Unreadable
 

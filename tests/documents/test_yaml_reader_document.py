@@ -9,8 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.documents import yaml_reader as loader
-from xs2a_sandbox.documents.yaml_reader import Document, parse, read
+from xs2a_sandbox.documents import yaml_loader
+from xs2a_sandbox.documents.document import Document, split_lines
+from xs2a_sandbox.documents.yaml_reader import parse, read
 from xs2a_sandbox.errors import Problem, Unreadable
 
 FILE = Path("cases/file.yaml")
@@ -20,7 +21,7 @@ FILE = Path("cases/file.yaml")
 def parser(request, monkeypatch):
     if not hasattr(yaml, request.param):
         pytest.skip("PyYAML was built without libyaml")
-    monkeypatch.setattr(loader, "_Parser", getattr(yaml, request.param))
+    monkeypatch.setattr(yaml_loader, "_Parser", getattr(yaml, request.param))
 
 
 def test_a_missing_file_is_unreadable(tmp_path):
@@ -113,7 +114,7 @@ class TestProperties:
         else:
             assert parsed.problems
             decoded = text.decode(errors="replace") if isinstance(text, bytes) else text
-            lines = loader.split_lines(decoded.removeprefix("\ufeff"))
+            lines = split_lines(decoded.removeprefix("\ufeff"))
             for problem in parsed.problems:
                 self.inside(problem, lines)
 
@@ -123,7 +124,7 @@ class TestProperties:
 
     def places(self, document: Document, value: Any, pointer: tuple[str | int, ...]) -> None:
         for key in (True, False):
-            self.inside(document.problem(pointer, "x", "y", key=key), list(document.lines))
+            self.inside(document.problem(pointer, "x", "y", key=key), list(document.source.lines))
         steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         for step, inner in steps:
             self.places(document, inner, (*pointer, step))

@@ -15,6 +15,7 @@ from xs2a_sandbox.bank import recipes
 from xs2a_sandbox.cassette.evaluation.expressions import Scope, compile_value, render
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.formats import as_kept, is_iban
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.yaml_reader import complaints
@@ -37,18 +38,18 @@ class Overlay:
     """
 
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
-    origins: dict[tuple[str, str], yaml_reader.Document] = field(default_factory=dict)
-    idle: list[tuple[yaml_reader.Document, str, str]] = field(default_factory=list)
+    origins: dict[tuple[str, str], Document] = field(default_factory=dict)
+    idle: list[tuple[Document, str, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def add(self, document: yaml_reader.Document) -> None:
+    def add(self, document: Document) -> None:
         if document.value.get("replace"):
             self.collections, self.origins, self.idle = {}, {}, []
         for name, entries in document.value.items():
             if name not in ("testdata", "replace"):
                 self._merge(name, entries or {}, document)
 
-    def _merge(self, name: str, entries: Mapping[str, Any], source: yaml_reader.Document) -> None:
+    def _merge(self, name: str, entries: Mapping[str, Any], source: Document) -> None:
         into = self.collections.setdefault(name, {})
         for written, entry in entries.items():
             id = as_kept(written) if name in _BY_UUID else written
@@ -161,7 +162,7 @@ _NEARLY = 0.8
 """The similarity of two names from which on one is considered a misspelling of the other."""
 
 
-def _find_misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
+def _find_misspelt(document: Document) -> Iterator[Problem]:
     """Yield a problem for each member that is nearly a known one. Other unknown members belong to the user."""
     definitions = bundled_schema("testdata").document["$defs"]
     for pointer, definition, entry in _documents(document.value):
@@ -189,7 +190,7 @@ def _documents(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...],
 def _compile(
     name: str,
     entries: Mapping[str, Any],
-    origins: Mapping[tuple[str, str], yaml_reader.Document],
+    origins: Mapping[tuple[str, str], Document],
     problems: list[Problem],
 ) -> dict[str, Any]:
     compiled = {}
@@ -202,9 +203,7 @@ def _compile(
     return compiled
 
 
-def _read_recipes(
-    merged: dict[str, dict[str, Any]], origins: Mapping[tuple[str, str], yaml_reader.Document]
-) -> Iterator[Problem]:
+def _read_recipes(merged: dict[str, dict[str, Any]], origins: Mapping[tuple[str, str], Document]) -> Iterator[Problem]:
     """Make the IBANs of recipes, and yield a problem for each recipe that cannot be followed."""
     accounts = merged.get("accounts", {})
     for id, account in accounts.items():
@@ -220,7 +219,7 @@ def _read_recipes(
 
 
 def _find_dangling(
-    merged: Mapping[str, Mapping[str, Any]], origins: Mapping[tuple[str, str], yaml_reader.Document]
+    merged: Mapping[str, Mapping[str, Any]], origins: Mapping[tuple[str, str], Document]
 ) -> list[Problem]:
     problems = []
     accounts, psus = merged.get("accounts", {}), merged.get("psus", {})
@@ -249,7 +248,7 @@ def _find_dangling(
     return problems
 
 
-def _expect_testdata(document: yaml_reader.Document) -> None:
+def _expect_testdata(document: Document) -> None:
     first = next(iter(document.value), None) if isinstance(document.value, dict) else None
     if first != "testdata":
         hint = "; use --cassettes DIR for cassettes" if first == "cassette" else ""

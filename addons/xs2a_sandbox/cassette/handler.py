@@ -229,7 +229,7 @@ def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[s
             )
     pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
     options = options_of(by, operation)
-    if by.behaviour.options is not None:
+    if by.behaviour.options is not None and not by.origin.document.is_sound:
         others = misplaced(own, by.behaviour.options) if isinstance(by, Operation) else ()
         for complaint in (*complaints(own, by.behaviour.options), *others):
             yield by.origin.problem(complaint.code, complaint.text, ("with", *complaint.pointer), key=complaint.key)

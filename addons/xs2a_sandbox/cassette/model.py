@@ -16,7 +16,7 @@ from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.cassette.requirement_source import IsMet, compile_requirement
 from xs2a_sandbox.cassette.things import Act
-from xs2a_sandbox.documents.yaml_reader import Document
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.http.messages import SAFE_METHODS
 

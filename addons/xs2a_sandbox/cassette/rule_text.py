@@ -9,7 +9,7 @@ import msgspec
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.documents import Schemas, yaml_reader
-from xs2a_sandbox.documents.yaml_reader import Position
+from xs2a_sandbox.documents.document import Document, Position, Source
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.http import to_json
 
@@ -39,14 +39,15 @@ def in_lines(rules: Mapping[str, Any] | str) -> str:
     return rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
 
 
-def _as_cassette(written: yaml_reader.Document, name: str) -> yaml_reader.Document:
-    value, root = written.value, written.root
+def _as_cassette(written: Document, name: str) -> Document:
+    value = written.value
     if isinstance(value, dict) and "cassette" in value:
         return written
+    root = written.source.root
     rules, places = (value, root.children) if isinstance(value, list) else ([value], [root])
     with_ids = [
         {"id": name if len(rules) == 1 else f"{name}.{number}", **rule} if isinstance(rule, dict) else rule
         for number, rule in enumerate(rules, 1)
     ]
     whole = Position(root.line, root.column, {"rules": Position(root.line, root.column, list(places))})  # type: ignore[arg-type]
-    return yaml_reader.Document(written.file, {"cassette": 1, "rules": with_ids}, written.lines, whole)
+    return Document(written.file, {"cassette": 1, "rules": with_ids}, Source(written.source.text, lambda: whole))

@@ -2,27 +2,35 @@
 
 import os
 from difflib import get_close_matches
+from pkgutil import resolve_name
 from typing import Any
 
 import click
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.cli import (
-    breaks,
-    completion,
-    control,
-    docs,
-    explain,
-    journal,
-    plugin_list,
-    recordings,
-    serve,
-    testdata,
-)
 from xs2a_sandbox.cli.help import SectionedGroup
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
 from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.upstream import tls
+
+COMMANDS = {
+    "serve": "serve.commands:serve",
+    "record": "serve.commands:record",
+    "export": "recordings:export_",
+    "vault": "recordings:vault",
+    "reset": "control:reset",
+    "state": "control:state",
+    "clock": "control:clock",
+    "break": "breaks:break_",
+    "held": "breaks:held",
+    "docs": "docs:docs",
+    "testdata": "testdata:testdata",
+    "explain": "explain:explain",
+    "journal": "journal:journal",
+    "plugins": "plugin_list:plugins",
+    "completion": "completion:completion",
+}
+"""The places of the commands in this folder. A module is imported only for its commands or for the list of all."""
 
 
 class _Mistake(click.ClickException):
@@ -33,10 +41,13 @@ class _Commands(SectionedGroup):
     """All commands, including those of features and plugins. A user's mistake becomes a message; ^C ends silently."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted({*super().list_commands(context), *_added_commands()})
+        return sorted({*COMMANDS, *_added_commands()})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return super().get_command(context, name) or _added_commands().get(name)
+        if name not in COMMANDS:
+            return _added_commands().get(name)
+        command: click.Command = resolve_name(f"xs2a_sandbox.cli.{COMMANDS[name]}")
+        return command
 
     def resolve_command(
         self, context: click.Context, args: list[str]
@@ -73,26 +84,6 @@ def cli() -> None:
     """A sandbox that answers like a bank's PSD2 XS2A interface."""
     check_system()
     tls.leave_out(os.environ)
-
-
-for _command in (
-    serve.serve,
-    serve.record,
-    recordings.export_,
-    recordings.vault,
-    control.reset,
-    control.state,
-    control.clock,
-    breaks.break_,
-    breaks.held,
-    docs.docs,
-    testdata.testdata,
-    explain.explain,
-    journal.journal,
-    plugin_list.plugins,
-    completion.completion,
-):
-    cli.add_command(_command)
 
 
 def _added_commands() -> dict[str, click.Command]:

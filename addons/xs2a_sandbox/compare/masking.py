@@ -10,6 +10,7 @@ from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.compare.diff import Exact, contrast
 from xs2a_sandbox.compare.difference import Consequence, Difference, Kind, Severity
 from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.json_pointer import Pointer, parse_pointer
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.errors import Problem, Unreadable
@@ -100,7 +101,7 @@ def read(files: Sequence[Path]) -> list[IgnoreRule]:
     return rules
 
 
-def _find_broad(document: yaml_reader.Document) -> list[Problem]:
+def _find_broad(document: Document) -> list[Problem]:
     return [
         document.problem(("rules", number, "path"), "wrong-value", "* can replace only a whole step")
         for number, spec in enumerate(document.value.get("rules") or ())
@@ -108,7 +109,7 @@ def _find_broad(document: yaml_reader.Document) -> list[Problem]:
     ]
 
 
-def _rule(document: yaml_reader.Document, number: int, spec: dict[str, Any]) -> IgnoreRule:
+def _rule(document: Document, number: int, spec: dict[str, Any]) -> IgnoreRule:
     kinds, consequences = spec.get("kind", []), spec.get("consequence", [])
     return IgnoreRule(
         why=spec["why"],

@@ -20,9 +20,10 @@ from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.config.readers import hint, quirk_files
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS, Settings
 from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
-from xs2a_sandbox.documents.yaml_reader import LARGEST, Document, parse
+from xs2a_sandbox.documents.yaml_reader import LARGEST, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.http.origin import host_of
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urljoin
 
-import jsonschema_rs
-
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.formats import FORMATS
@@ -316,6 +314,8 @@ class Schemas:
         }
 
     def _is_there(self, name: str) -> bool:
+        if "#" not in name:
+            return self._find_file(name) is not None
         try:
             self._document(name)
         except KeyError:
@@ -474,6 +474,8 @@ class Schema:
 
     @cached_property
     def _validator(self) -> Any:
+        import jsonschema_rs  # imported for the first check, because it takes 10 MB, and reads need none
+
         return jsonschema_rs.validator_for(
             self.document, formats=FORMATS, validate_formats=True, retriever=self._read_uri
         )
@@ -504,6 +506,8 @@ def bundled_schema(name: str) -> Schema:
 
 def mistakes_of(document: dict[str, Any]) -> set[Complaint]:
     """Return all violations of the JSON Schema version that its `$schema` names, 2020-12."""
+    import jsonschema_rs
+
     if jsonschema_rs.meta.is_valid(document):
         return set()
     return _meta_schema().complaints(document)

@@ -8,8 +8,8 @@ from pathlib import Path
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
 from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.cassette.model import Cassette, Extension, Pointer, SourcePlace
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.schema_errors import did_you_mean
-from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem
 
 _SECTIONS = {"operations": "operation", "rules": "rule", "errors": "error", "options": "handler"}
@@ -114,7 +114,7 @@ class _Notes:
     exemplified: set[tuple[str, str]] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Changed(Document):
     """A document changed by an extension. Problems in changed parts are reported at the extension's lines."""
 
@@ -164,7 +164,9 @@ def _apply_extension(document: Document, notes: _Notes) -> Document:
         ours = {name: change for name, change in by.changes.get("errors", {}).items() if name in errors}
         value["errors"] = merge_patch(errors, ours)
         places |= {("errors", name): ("changes", "errors", name) for name in ours}
-    return _Changed(document.file, value, document.lines, document.root, document, by, places) if places else document
+    if not places:
+        return document
+    return _Changed(document.file, value, document.source, under=document, by=by, places=places)
 
 
 def _find_idle(notes: _Notes) -> Iterator[Problem]:

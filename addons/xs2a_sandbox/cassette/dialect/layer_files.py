@@ -6,7 +6,7 @@ from pathlib import Path
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.documents import Schemas, yaml_reader
-from xs2a_sandbox.documents.yaml_reader import Document
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.errors import Problem, Unreadable
 
 TESTDATA = "testdata.yaml"

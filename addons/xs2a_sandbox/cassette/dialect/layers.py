@@ -42,7 +42,7 @@ from xs2a_sandbox.cassette.model import (
 from xs2a_sandbox.cassette.path_pattern import WHOLE, beginnings
 from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.documents.yaml_reader import Document
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.signatures.rules import SignatureRules
 

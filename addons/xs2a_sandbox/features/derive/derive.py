@@ -20,6 +20,7 @@ from xs2a_sandbox.cassette.dialect.overlap import Rank, overlaps
 from xs2a_sandbox.cassette.path_pattern import beginnings
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import write_exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
@@ -319,7 +320,7 @@ def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Ma
     return next((other for other, pair in pairs if overlaps(pair, operations)), None)
 
 
-def _compile(content: yaml_reader.Document) -> tuple[Rule, ...]:
+def _compile(content: Document) -> tuple[Rule, ...]:
     # Problems that `lint` would report do not matter here.
     return reader.parse(content, _schemas(), []).rules
 

@@ -12,7 +12,7 @@ from typing import Any
 from xs2a_sandbox.cassette.reader import cassette_schema
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents import yaml_reader as document
-from xs2a_sandbox.documents.yaml_reader import Document, Position
+from xs2a_sandbox.documents.document import Document, Position
 from xs2a_sandbox.documents.yaml_writer import write_exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.features.derive.recorded_answer import is_intact
@@ -156,7 +156,7 @@ def _was(rule: Value) -> str | None:
 
 
 def _sections(content: Document, lines: Sequence[str]) -> tuple[str, dict[str, str]]:
-    starts = sorted((line, column, name) for name, (line, column) in content.root.keys.items())
+    starts = sorted((line, column, name) for name, (line, column) in content.source.root.keys.items())
     if any(column for _, column, _ in starts) or len({line for line, _, _ in starts}) < len(starts):
         raise _not_in_lines(content.file, starts[0][0], "each key of the file on its own line, not indented")
     firsts = [_with_comments(lines, line, 0) for line, _, _ in starts]
@@ -171,17 +171,17 @@ def _entries(content: Document, lines: Sequence[str]) -> tuple[list[str], int]:
     """Return the text of each rule, with the comments above it, and the column of their dashes."""
     if not content.value.get("rules"):
         return [], 2
-    places: Sequence[Position] = content.root.children["rules"].children  # type: ignore[call-overload,assignment]
+    places: Sequence[Position] = content.source.root.children["rules"].children  # type: ignore[call-overload,assignment]
     dash = -1
     for place in places:
         before = lines[place.line][: place.column]
         if not before.lstrip().startswith("-"):
             raise _not_in_lines(content.file, place.line, "each rule on its own lines, starting with `- `")
         dash = before.index("-")
-    following = [line for line, _ in content.root.keys.values() if line > content.root.keys["rules"][0]]
+    following = [line for line, _ in content.source.root.keys.values() if line > content.source.root.keys["rules"][0]]
     end = _with_comments(lines, min(following), 0) if following else len(lines)
     firsts = [_with_comments(lines, place.line, dash) for place in places]
-    firsts[0] = max(firsts[0], content.root.keys["rules"][0] + 1)
+    firsts[0] = max(firsts[0], content.source.root.keys["rules"][0] + 1)
     return ["".join(lines[first:to]) for first, to in zip(firsts, [*firsts[1:], end], strict=True)], dash
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from xs2a_sandbox.documents.yaml_reader import MAX_DEPTH, Loader
+from xs2a_sandbox.documents.yaml_loader import MAX_DEPTH, Loader
 
 type Pointer = tuple[str | int, ...]
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from xs2a_sandbox.documents import openapi_schemas, own_file, yaml_reader
+from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.features.importing.openapi.swagger import upgrade
@@ -38,7 +39,7 @@ class ApiDocument:
     file: Path
     content: Mapping[str, Any]
     is_of_3_0: bool
-    source: yaml_reader.Document | None
+    source: Document | None
     _others: dict[Path, Any] = field(default_factory=dict)
 
     @property
@@ -117,7 +118,7 @@ def is_openapi(content: Any) -> bool:
     return isinstance(content, Mapping) and ("openapi" in content or "swagger" in content)
 
 
-def _parse(file: Path, folder: Path) -> tuple[Any, yaml_reader.Document | None]:
+def _parse(file: Path, folder: Path) -> tuple[Any, Document | None]:
     """Return the content, and its places. JSON is YAML too, except for some escapes and tabs."""
     try:
         source = yaml_reader.read(file, folder=folder)
