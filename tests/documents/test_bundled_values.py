@@ -16,14 +16,20 @@ FILES = sorted(bundled("cassettes").rglob("*.yaml"))
 
 @pytest.fixture(autouse=True)
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(bundled_values, "_noted", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches" / "xs2a-sandbox"
 
 
 @pytest.fixture
 def entries(caches: Path) -> list[Path]:
-    bundled_values.keep(TEXT, {"text": 1})
+    keep(TEXT, {"text": 1})
     return list(caches.iterdir())
+
+
+def keep(content: bytes, value: object) -> None:
+    bundled_values.note(content, value)
+    bundled_values.keep()
 
 
 def kept(content: bytes) -> object:
@@ -33,6 +39,8 @@ def kept(content: bytes) -> object:
 
 def test_every_bundled_file_is_the_same_when_it_is_read_again(caches: Path) -> None:
     first = [yaml_reader.read(file) for file in FILES]
+    assert not caches.exists()  # only `serve` writes
+    bundled_values.keep()
     count = len(list(caches.iterdir()))
 
     again = [yaml_reader.read(file) for file in FILES]
@@ -53,7 +61,7 @@ def test_numbers_keep_their_type(caches: Path) -> None:
         "null": None,
         "true": True,
     }
-    bundled_values.keep(TEXT, value)
+    keep(TEXT, value)
 
     assert repr(kept(TEXT)) == repr(value)
 
@@ -79,7 +87,7 @@ def test_a_cut_entry_is_ignored_and_written_again(entries: list[Path], length: i
     entry.write_bytes(entry.read_bytes()[:length])
     assert kept(TEXT) is None
 
-    bundled_values.keep(TEXT, {"text": 1})
+    keep(TEXT, {"text": 1})
 
     assert kept(TEXT) == {"text": 1}
 
@@ -99,7 +107,10 @@ def test_a_folder_that_cannot_be_written_is_no_problem(caches: Path) -> None:
     caches.parent.mkdir()
     caches.write_text("a file, not a folder")
 
-    assert yaml_reader.read(FILES[0]).value == yaml_reader.read(FILES[0]).value
+    value = yaml_reader.read(FILES[0]).value
+    bundled_values.keep()
+
+    assert yaml_reader.read(FILES[0]).value == value
 
 
 def test_only_the_owner_can_read_the_entries(entries: list[Path], caches: Path) -> None:
@@ -112,6 +123,7 @@ def test_files_of_the_user_are_not_kept(caches: Path, tmp_path: Path) -> None:
     own.write_bytes(TEXT)
 
     assert yaml_reader.read(own).value == {"text": 1}
+    bundled_values.keep()
     assert not caches.exists()
 
 
@@ -121,12 +133,14 @@ def test_a_changed_file_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     for text in ("a: 1\n", "a: 2\n", "a: 1\n"):
         file.write_text(text)
         assert yaml_reader.read(file).value == {"a": int(text[3])}
+        bundled_values.keep()
 
 
 def test_the_second_process_does_not_import_the_parser() -> None:
     code = (
-        "import sys\nfrom xs2a_sandbox.documents import yaml_reader\nfrom pathlib import Path\n"
-        "document = yaml_reader.read(Path(sys.argv[1]))\n"
+        "import sys\nfrom xs2a_sandbox.documents import bundled_values, yaml_reader\n"
+        "from pathlib import Path\n"
+        "document = yaml_reader.read(Path(sys.argv[1])); bundled_values.keep()\n"
         "print('yaml' in sys.modules, document.line(()), document.problem(('cassette',), 'x', 'y').line)"
     )
     printed = [subprocess.check_output([sys.executable, "-c", code, FILES[0]], text=True).split() for _ in range(2)]

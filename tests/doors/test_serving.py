@@ -129,8 +129,9 @@ OF_FEATURES = {
     ),
     *("OpenSSL", "cryptography", "opentelemetry", "prometheus_client", "redis", "referencing", "rich", "sqlite3"),
     *("pycountry", "schwifty", "zstandard"),
+    *("jsonpatch", "jsonschema_rs", "xs2a_sandbox.control.api", "xs2a_sandbox.recording.har_log"),
 }
-"""Modules needed only by one feature or for TLS clients. They are imported when they are used."""
+"""Modules needed only by one feature, for bodies or for TLS clients. They are imported when they are used."""
 
 
 def test_mitmproxy_is_loaded_for_the_first_client_that_needs_it(confdir: Path) -> None:

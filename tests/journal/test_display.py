@@ -20,9 +20,9 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build, redacting
 from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http import Headers, Request
-from xs2a_sandbox.journal.display import TypedRedactor
 from xs2a_sandbox.journal.journal import Journaled
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.journal.typed_redactor import TypedRedactor
 from xs2a_sandbox.redaction.redactor import Redactor
 
 OURS = "AT459880000010204711"

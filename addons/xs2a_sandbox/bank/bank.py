@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from heapq import merge
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -45,8 +45,10 @@ from xs2a_sandbox.http import Response, to_json
 from xs2a_sandbox.http.messages import OwnRefusal
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import Target, split_target
-from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.state.session import session_name
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.recording.replay import Replay
 
 _SEQUENCES = "_sequences"
 _OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # requirements and handlers raise it, too
@@ -76,7 +78,7 @@ class Bank:
         real: RealBank = SIMULATED,
         *,
         base_path: str = "",
-        replay: Replay | None = None,
+        replay: "Replay | None" = None,
         diagnose: bool = True,
         trust: ReadTrust = trust_nobody,
     ) -> None:

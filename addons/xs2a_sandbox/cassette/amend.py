@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
-
 from xs2a_sandbox.cassette.answers import (
     JSON,
     NO_BODY,
@@ -57,6 +55,10 @@ class JsonChange:
         """
         if self.merge is not NO_BODY:
             value = merge_patch(value, render(self.merge, scope))
+        if not self.patch:
+            return value
+        from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
+
         patched = value
         try:
             for step in self.patch:

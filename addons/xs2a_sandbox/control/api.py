@@ -42,11 +42,9 @@ _WARNINGS = 5
 """The most mistakes in a document that are reported."""
 
 
-def is_control(request: Request, segments: Sequence[str]) -> bool:
-    """Return whether the request controls the sandbox. Through the proxy or the TLS door its paths do not exist."""
-    if len(segments) < 2 or segments[0] != ROOT or request.door not in ("direct", "process"):
-        return False
-    return segments[1] in (_METRICS, *(route.segments[0] for route in _routes()))
+def has_paths(name: str) -> bool:
+    """Return whether the interface has paths that start with this segment."""
+    return name in (_METRICS, *(route.segments[0] for route in _routes()))
 
 
 WARNING = "X-Sandbox-Warning"

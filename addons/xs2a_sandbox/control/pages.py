@@ -14,12 +14,12 @@ from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import cut_target
-from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.state import RemoteStore, Store
 from xs2a_sandbox.state.attempts import check
 
 if TYPE_CHECKING:
     from xs2a_sandbox.compare.reports.live import LiveReport
+    from xs2a_sandbox.recording.har_log import Recording
 
 DOCS = "docs"
 KEYS = "jwks.json"
@@ -35,7 +35,7 @@ class Pages:
         self,
         ca_file: Path,
         store: Store | RemoteStore,
-        recording: Recording | None = None,
+        recording: "Recording | None" = None,
         bank_keys: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         self._ca_file = ca_file
@@ -103,7 +103,7 @@ class FilesStatus:
 
 
 def status(
-    files: FilesStatus, banks: Banks, recording: Recording | None, report: "LiveReport | None", clock: Clock
+    files: FilesStatus, banks: Banks, recording: "Recording | None", report: "LiveReport | None", clock: Clock
 ) -> dict[str, Any]:
     return {
         "loaded": files.loaded.isoformat(timespec="milliseconds"),

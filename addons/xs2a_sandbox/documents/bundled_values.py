@@ -23,6 +23,10 @@ _DECIMAL = 1
 """The extension type of decimals, which MessagePack does not have."""
 
 
+_noted: dict[bytes, Any] = {}
+"""Values by text."""
+
+
 class Kept(NamedTuple):
     value: Any
 
@@ -42,8 +46,19 @@ def find(content: bytes) -> Kept | None:
         return None
 
 
-def keep(content: bytes, value: Any) -> None:
-    """Keep the value of the text, if there is a folder to write to. Another process never sees half of an entry."""
+def note(content: bytes, value: Any) -> None:
+    """Note a value that was not kept yet. Only `serve` keeps it: tests in other processes leave no files."""
+    _noted[content] = value
+
+
+def keep() -> None:
+    """Keep the noted values, if there is a folder to write to."""
+    while _noted:
+        _write(*_noted.popitem())
+
+
+def _write(content: bytes, value: Any) -> None:
+    """Write an entry. Another process never sees half of it."""
     # RuntimeError means no home, and the last two mean values that MessagePack does not have.
     with suppress(OSError, RuntimeError, ValueError, OverflowError):
         packed = msgspec.msgpack.encode(_packable(value))

@@ -29,7 +29,7 @@ def read(file: Path, *, folder: Path | None = None) -> Document:
         source = Source(text, lambda: parse(text, file).source.root)
         return Document(file, kept.value, source, are_untouched([file]))
     document = parse(content, file)
-    bundled_values.keep(content, document.value)
+    bundled_values.note(content, document.value)
     return replace(document, is_sound=are_untouched([file]))
 
 

@@ -14,23 +14,11 @@ from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.engine.egress import Egress
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.engine.holds import Holds
-from xs2a_sandbox.engine.redacting import (
-    keeper,
-    personal_redactor,
-    redactor_of,
-    replay_of,
-    tape_restorer,
-    typed_redactor,
-)
 from xs2a_sandbox.engine.stack import Parts
 from xs2a_sandbox.errors import ConfigError, RecordingFailed, Unreadable
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import BYTES, COUNT, Journal
 from xs2a_sandbox.plugins import plugins
-from xs2a_sandbox.recording import replay
-from xs2a_sandbox.recording.har_log import Recording
-from xs2a_sandbox.redaction import pseudonyms
-from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.state import MemoryStore, RemoteStore, Store
 from xs2a_sandbox.state.redis_url import is_in_redis
 from xs2a_sandbox.upstream import client
@@ -38,6 +26,7 @@ from xs2a_sandbox.upstream import client
 if TYPE_CHECKING:
     from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
     from xs2a_sandbox.engine.destinations.shared_journeys import SharedJourneys
+    from xs2a_sandbox.redaction.redactor import Redactor
     from xs2a_sandbox.signatures.bank_seal import AnswerSealer
     from xs2a_sandbox.tpp.trust_service import Trust
 
@@ -59,12 +48,13 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
     for real in real_banks:
         client.check(real)
     if settings.on_expiry == "fail":
-        outdated = [
-            line for b in banks.all for line in replay.find_outdated(b.interface, Clock().now(), settings.max_age)
-        ]
-        if outdated:
+        from xs2a_sandbox.recording.replay import find_outdated
+
+        if outdated := [
+            line for b in banks.all for line in find_outdated(b.interface, Clock().now(), settings.max_age)
+        ]:
             raise ConfigError("\n".join([*outdated, "record again, or increase max_age"]))
-    redactor = redactor_of(settings, banks) if real_banks else None
+    redactor = _redactor_of(settings, banks) if real_banks else None
     store = open_store(settings)
     return Engine(
         Parts(
@@ -76,7 +66,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             holds=_holds(store),
             egress=egress_of(settings, banks, redactor, redact=redact),
             comparing=_build_comparison(settings, banks, redactor if redact else None, store),
-            display=Display(personal_redactor(settings, banks, redactor), typed_redactor(settings, banks, data)),
+            display=_display(settings, banks, data, redactor),
             host=settings.host,
             public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
             static_data=settings.static_data,
@@ -91,6 +81,29 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             bank_keys=lambda: _sealer(settings.confdir).key_set(),
         )
     )
+
+
+# Redaction is imported when something has to be redacted: a start without a real bank and recordings needs none.
+
+
+def _redactor_of(settings: Settings, banks: Banks) -> "Redactor":
+    from xs2a_sandbox.engine.redacting import redactor_of
+
+    return redactor_of(settings, banks)
+
+
+def _display(settings: Settings, banks: Banks, data: TestData, redactor: "Redactor | None") -> Display:
+    def personal() -> "Redactor":
+        from xs2a_sandbox.engine.redacting import personal_redactor
+
+        return redactor or personal_redactor(settings, banks)
+
+    def typed() -> "Redactor":
+        from xs2a_sandbox.engine.redacting import typed_redactor
+
+        return typed_redactor(settings, banks, data)
+
+    return Display(personal, typed)
 
 
 @cache
@@ -109,7 +122,11 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
     for real, files in read_for.items():
         if files.interface and files.testdata:
             data = files.testdata
-            replayed = replay_of(settings, files.interface, files.schemas, real)
+            replayed = None
+            if any(rule.tape for rule in files.interface.rules):
+                from xs2a_sandbox.engine.redacting import replay_of
+
+                replayed = replay_of(settings, files.interface, files.schemas, real)
             banks.append(
                 Bank(
                     files.interface,
@@ -161,8 +178,14 @@ def _open_redis(settings: Settings) -> RemoteStore:
 
 def warnings(settings: Settings, engine: Engine) -> list[str]:
     """Return warnings about recordings that answer requests, and about state that sandboxes do not share."""
+    recorded = [bank.interface for bank in engine.banks.all if bank.interface.tapes or bank.interface.replaced]
+    if not recorded:
+        return []
+    from xs2a_sandbox.recording import replay
+    from xs2a_sandbox.redaction import pseudonyms
+
     lines: list[str] = []
-    for spoken in [bank.interface for bank in engine.banks.all]:
+    for spoken in recorded:
         lines += replay.find_replaced(spoken)
         lines += replay.list_left_out(spoken)
         lines += replay.find_outdated(spoken, Clock().now(), settings.max_age)
@@ -181,12 +204,16 @@ def _journal(settings: Settings, store: Store | RemoteStore) -> Journal:
     return Journal(count, size)
 
 
-def egress_of(settings: Settings, banks: Banks, redactor: Redactor | None, *, redact: bool) -> Egress:
+def egress_of(settings: Settings, banks: Banks, redactor: "Redactor | None", *, redact: bool) -> Egress:
     """Return the way out to real banks, with the recording of its traffic. Raises ConfigError."""
     real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     records = any("record" in real.all_modes for real in real_banks)
     if redactor is None or not (records or settings.to):
         return Egress(settings.forward_host)
+    from xs2a_sandbox.engine.redacting import keeper
+    from xs2a_sandbox.recording.har_log import Recording
+    from xs2a_sandbox.redaction import pseudonyms
+
     # Relative to the working directory, like everything on the command line.
     directory = settings.to or Path.cwd() / RECORDINGS
     head = {
@@ -202,7 +229,7 @@ def egress_of(settings: Settings, banks: Banks, redactor: Redactor | None, *, re
 
 
 def _build_comparison(
-    settings: Settings, banks: Banks, redactor: Redactor | None, store: Store | RemoteStore
+    settings: Settings, banks: Banks, redactor: "Redactor | None", store: Store | RemoteStore
 ) -> "LiveComparison | None":
     """Return the live comparison. Raises Unreadable for invalid ignore rules, ConfigError for an unusable vault."""
     compared = [bank for bank in banks.all if bank.real.can_be_asked and "compare" in bank.real.all_modes]
@@ -213,6 +240,7 @@ def _build_comparison(
     from xs2a_sandbox.compare.reports.live import LiveReport
     from xs2a_sandbox.engine.destinations.journeys import Journeys
     from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
+    from xs2a_sandbox.engine.redacting import tape_restorer
 
     # Imported now, because importing it at the first request to the bank would delay other answers.
     import_module("xs2a_sandbox.upstream.connections")

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Collection
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import RealBank
@@ -19,9 +20,11 @@ from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.origin import destinations
 from xs2a_sandbox.http.own_credentials import sets_console_cookie, without_own_credentials
 from xs2a_sandbox.http.target import client_url
-from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.upstream import links
 from xs2a_sandbox.upstream.client import Upstream
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.recording.har_log import Recording
 
 log = logging.getLogger("xs2a_sandbox")
 
@@ -32,7 +35,7 @@ class Egress:
     def __init__(
         self,
         forward_hosts: Collection[str] = (),
-        recording: Recording | None = None,
+        recording: "Recording | None" = None,
         *,
         spied: bool = False,
     ) -> None:
@@ -92,7 +95,7 @@ class Egress:
         return _of_no_sandbox(await self._upstream.send(bank, request, target))
 
     async def _record(
-        self, recording: Recording, bank: RealBank, request: Request, destination: BankDestination
+        self, recording: "Recording", bank: RealBank, request: Request, destination: BankDestination
     ) -> Response:
         try:
             async with recording.room(len(request.body)):
@@ -108,7 +111,7 @@ class Egress:
         except RecordingFailed as error:
             raise BankError("recording-failed", reason=str(error)) from None
 
-    async def _write(self, recording: Recording, entry: Exchange) -> None:
+    async def _write(self, recording: "Recording", entry: Exchange) -> None:
         try:
             await recording.add(entry)
         except RecordingFailed as error:

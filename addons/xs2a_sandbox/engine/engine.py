@@ -12,7 +12,6 @@ from msgspec import structs
 from xs2a_sandbox.bank import Answer, Banks
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.control.api import Control
 from xs2a_sandbox.control.pages import status
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine.destinations.own import AddedPages, Refusal
@@ -65,12 +64,12 @@ class Engine:
             parts.journal.show = parts.display.entry
         if isinstance(parts.store, RemoteStore):
             parts.store.on_commit, parts.store.on_fetch = parts.metrics.committed, parts.metrics.count_fetch
-        self._stack = Stack(self.parts, Control(self))
+        self._stack = Stack(self.parts, self)
 
     def use(self, **changes: Any) -> None:
         """Replace some `parts` from the next request on. Requests in progress keep the old ones."""
         self.parts = replace(self.parts, **changes)
-        self._stack = Stack(self.parts, Control(self))
+        self._stack = Stack(self.parts, self)
 
     def add_pages(self, name: str, pages: AddedPages) -> None:
         """Add pages below `/_sandbox/`, which replace earlier ones with the same name."""

@@ -1,7 +1,7 @@
 """Redacts the traffic of real banks according to the settings, for recordings and for display."""
 
-import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
@@ -9,7 +9,8 @@ from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.journal.display import Display, TypedRedactor
+from xs2a_sandbox.journal.display import KEY_OF_THIS_RUN, Display
+from xs2a_sandbox.journal.typed_redactor import TypedRedactor
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.redaction import pseudonyms
@@ -21,29 +22,25 @@ from xs2a_sandbox.redaction.rules import RedactionRules
 if TYPE_CHECKING:
     from xs2a_sandbox.redaction.real_values import Depseudonymizer, VaultWriter
 
-_KEY_OF_THIS_RUN = secrets.token_bytes(32)
-"""The key for pseudonyms that are the same in all processes that serve together."""
-
 
 def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> None:
     """Redact displayed exchanges according to files that were read again."""
     # If a bank is asked, its traffic is redacted by a redactor that remembers earlier requests.
     asks_bank = any(bank.real.can_be_asked for bank in banks.all)
-    display.use(None if asks_bank else personal_redactor(settings, banks, None), typed_redactor(settings, banks, data))
+    personal = None if asks_bank else partial(personal_redactor, settings, banks)
+    display.use(personal, partial(typed_redactor, settings, banks, data))
 
 
-def personal_redactor(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
-    def make() -> Redactor:
-        # Apps send back the pseudonyms that they got from a redacted recording.
-        replayed = [bank.interface for bank in banks.all if bank.replays_personal]
-        return redactor or redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
-
-    return make
+def personal_redactor(settings: Settings, banks: Banks) -> Redactor:
+    """Return the redactor for a sandbox that asks no real bank."""
+    # Apps send back the pseudonyms that they got from a redacted recording.
+    replayed = [bank.interface for bank in banks.all if bank.replays_personal]
+    return redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
 
 
-def typed_redactor(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
+def typed_redactor(settings: Settings, banks: Banks, data: TestData) -> Redactor:
     # The key is not stored, so the pseudonyms may differ in the next run.
-    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, _KEY_OF_THIS_RUN)
+    return redactor_of(settings, banks, data.texts(), TypedRedactor, KEY_OF_THIS_RUN)
 
 
 def redactor_of(

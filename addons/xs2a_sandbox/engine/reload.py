@@ -16,7 +16,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.control.pages import FilesStatus
-from xs2a_sandbox.engine import build, redacting
+from xs2a_sandbox.engine import build
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.journal.serving_log import Level, Say
@@ -122,6 +122,8 @@ class Reload:
             self._settings = settings
             self._engine.use(banks=banks, testdata=testdata, files=FilesStatus(Clock().now()))
             if display := self._engine.parts.display:
+                from xs2a_sandbox.engine import redacting  # imported for the first change, as in `build`
+
                 redacting.show(display, settings, banks, testdata)
             say(f"loaded again: {say_count(len(banks.default.interface.rules), 'rule')}")
 

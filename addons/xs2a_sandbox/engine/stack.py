@@ -13,10 +13,16 @@ from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.config.modes import MODES
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.control.api import Control, is_control
 from xs2a_sandbox.control.front_page import FrontPage
 from xs2a_sandbox.control.pages import FilesStatus, Pages
-from xs2a_sandbox.engine.destinations.own import AddedDestination, AddedPages, ControlInterface, FrontPages, OwnPages
+from xs2a_sandbox.engine.destinations.own import (
+    AddedDestination,
+    AddedPages,
+    ControlInterface,
+    FrontPages,
+    OwnPages,
+    is_control,
+)
 from xs2a_sandbox.engine.destinations.record import Forward, Record
 from xs2a_sandbox.engine.destinations.sca_page import ScaPage
 from xs2a_sandbox.engine.destinations.simulate import Simulate, Spy
@@ -43,6 +49,7 @@ from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state import RemoteStore, Store
 
 if TYPE_CHECKING:
+    from xs2a_sandbox.control.api import ControlledSandbox
     from xs2a_sandbox.engine.destinations.compare import Compare
     from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
 
@@ -104,9 +111,9 @@ class Parts:
 
 
 class Stack:
-    """The steps, from the top. `control` answers the control interface."""
+    """The steps, from the top. The control interface controls the `sandbox`."""
 
-    def __init__(self, parts: Parts, control: Control) -> None:
+    def __init__(self, parts: Parts, sandbox: "ControlledSandbox") -> None:
         banks = parts.banks
         self.guard = Guard(parts.admin_token, parts.host, parts.public_url, frozenset(parts.allow_origin))
         self.transactions = Transactions(
@@ -144,7 +151,7 @@ class Stack:
             parts.limits,
             parts.egress.forwards,
             Forward(parts.egress, self.guard, self.transactions),
-            tuple(self._own(parts, control)),
+            tuple(self._own(parts, sandbox)),
             {
                 "simulate": self._simulate,
                 "spy": Spy(self._simulate, parts.egress, self.guard, self.refusals),
@@ -190,7 +197,7 @@ class Stack:
             except Exception as error:
                 raise ConfigError(f"the plugin's mode {mode.name} failed to load: {error}") from error
 
-    def _own(self, parts: Parts, control: Control) -> Iterator[tuple[Takes, Destination]]:
+    def _own(self, parts: Parts, sandbox: "ControlledSandbox") -> Iterator[tuple[Takes, Destination]]:
         """Yield the destinations below `/_sandbox/`, each with the requests that it takes."""
         for added in parts.pages.values():
             yield added.takes, AddedDestination(self.transactions, added)
@@ -198,7 +205,7 @@ class Stack:
         yield pages.has, OwnPages(self.transactions, pages)
         if parts.front_page:
             yield self.landing.takes, FrontPages(self.transactions, parts.front_page)
-        yield is_control, ControlInterface(self.transactions, control, self.guard, parts.banks)
+        yield is_control, ControlInterface(self.transactions, sandbox, self.guard, parts.banks)
         for name, makes in plugins().collect_by_plugin("paths").items():
             for make in makes:
                 try:

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from email.message import Message
-from email.parser import BytesParser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.http.media_type import media_type
+
+if TYPE_CHECKING:
+    from email.message import Message
 
 _FIRST_LINE = re.compile(rb"(?:\A|\r?\n)--([^\r\n]{1,70}?)[ \t]*\r?\n")
 _BOUNDARY = re.compile(r"""\s*;\s*boundary\s*=\s*(?:"[^"]*"|[^;\s]*)""", re.IGNORECASE)
@@ -46,6 +47,8 @@ def without_boundary(field: str) -> str:
 
 def parts(body: bytes) -> tuple[BodyPart, ...]:
     """Split a body at the boundary with which it begins. Raises ValueError with the mistake."""
+    from email.parser import BytesParser  # imported for the first such body
+
     first = _FIRST_LINE.search(body)
     # RFC 2046: a body without its last boundary is truncated.
     if first is None or b"--" + first[1] + b"--" not in body:
@@ -61,7 +64,7 @@ def parts(body: bytes) -> tuple[BodyPart, ...]:
     return tuple(_parts(messages))
 
 
-def _parts(messages: Sequence[Message]) -> Iterator[BodyPart]:
+def _parts(messages: "Sequence[Message]") -> Iterator[BodyPart]:
     for number, message in enumerate(messages):
         name = message.get_param("name", header="content-disposition")
         content = message.get_payload(decode=True)

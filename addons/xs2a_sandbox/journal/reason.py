@@ -11,7 +11,6 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.error_body import ErrorMessage, read_errors
-from xs2a_sandbox.redaction.allowlist import is_secret
 
 _LONGEST_BODY = 256 * 1024
 """The most bytes of an answer that are read for its reason, because reasons are in short answers."""
@@ -82,6 +81,8 @@ def _find_near(diagnosis: Mapping[str, Any]) -> str | None:
 
 def _find_sent(request: Request) -> Iterator[str]:
     """Yield all credentials in the request, found by the names under which they were sent."""
+    from xs2a_sandbox.redaction.allowlist import is_secret  # imported for the first refused request
+
     for name, value in request.headers:
         if is_secret(name):
             yield value

@@ -25,6 +25,7 @@ from xs2a_sandbox.clock import instant
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.access import read_token
 from xs2a_sandbox.control.front_page import Addresses
+from xs2a_sandbox.documents import bundled_values
 from xs2a_sandbox.doors import serving
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.journal import log_line
@@ -141,6 +142,7 @@ class ServingRun:
             for part in self._parts:
                 with _isolated(part):
                     part.open(self._engine, self._base_url(addresses), run)
+        bundled_values.keep()
         if self._worker is None:
             self._announce(addresses)
         else:

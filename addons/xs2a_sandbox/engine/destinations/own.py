@@ -2,20 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xs2a_sandbox.bank import Answer, Banks
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.control.api import Control
 from xs2a_sandbox.control.front_page import FrontPage
 from xs2a_sandbox.control.pages import Pages
 from xs2a_sandbox.engine.route import Route
 from xs2a_sandbox.engine.transactions import Transactions
 from xs2a_sandbox.explain.explanation import Explanation, own
 from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state import Documents
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.control.api import ControlledSandbox
 
 OWN_PAGE = "this is a page of the sandbox"
 
@@ -75,9 +78,19 @@ class AddedDestination(_OwnDestination):
         return Answer(response, is_logged=False)
 
 
+def is_control(request: Request, segments: Sequence[str]) -> bool:
+    """Return whether the request controls the sandbox. Through the proxy or the TLS door its paths do not exist."""
+    if len(segments) < 2 or segments[0] != ROOT or request.door not in ("direct", "process"):
+        return False
+    # Imported for the first such request: it takes as long as a tenth of the other imports.
+    from xs2a_sandbox.control.api import has_paths
+
+    return has_paths(segments[1])
+
+
 @dataclass(frozen=True, slots=True)
 class ControlInterface(_OwnDestination):
-    control: Control
+    sandbox: "ControlledSandbox"
     guard: Guard
     banks: Banks
 
@@ -91,5 +104,7 @@ class ControlInterface(_OwnDestination):
             warnings = call.warnings
             return call
 
-        response = await self.control.answer(request, route.target.segments, self.guard, begin)
+        from xs2a_sandbox.control.api import Control
+
+        response = await Control(self.sandbox).answer(request, route.target.segments, self.guard, begin)
         return Answer(response, warnings=warnings)

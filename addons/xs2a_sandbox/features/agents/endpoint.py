@@ -1,14 +1,20 @@
 """The endpoint `/_sandbox/mcp` of a run of `serve`, behind the admin token."""
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 from xs2a_sandbox.cli.serve.run_part import RunPart
+from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import Refused, UserMistake
-from xs2a_sandbox.features.agents.context import Context
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import json_answer
 from xs2a_sandbox.http.origin import url
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.state.session import DEFAULT
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.features.agents.context import Context
 
 _NAME = "mcp"
 
@@ -17,17 +23,25 @@ class RunEndpoint(RunPart):
     """Adds the endpoint when the ports are open."""
 
     def open(self, engine: Engine, base_url: str, run: str) -> None:
-        settings, token = self.settings, engine.parts.admin_token
-        address = base_url if settings.port == 0 else url("http", settings.host, settings.port)
-        engine.add_pages(_NAME, Endpoint(engine, Context.of(settings, address, base_url, token)))
+        engine.add_pages(_NAME, Endpoint(engine, self.settings, base_url))
 
 
 class Endpoint:
     """Answers requests of the protocol. The session is the one in the path or header of the request, if it has one."""
 
-    def __init__(self, engine: Engine, context: Context) -> None:
+    def __init__(self, engine: Engine, settings: Settings, base_url: str) -> None:
         self._engine = engine
-        self._context = context
+        self._settings = settings
+        self._base_url = base_url
+
+    @cached_property
+    def _context(self) -> "Context":
+        # Imported for the first request: most runs of `serve` get none.
+        from xs2a_sandbox.features.agents.context import Context
+
+        settings, base_url = self._settings, self._base_url
+        address = base_url if settings.port == 0 else url("http", settings.host, settings.port)
+        return Context.of(settings, address, base_url, self._engine.parts.admin_token)
 
     def takes(self, request: Request, segments: tuple[str, ...]) -> bool:
         return request.door == "direct" and segments == (ROOT, _NAME)
