@@ -17,9 +17,9 @@ from workloads import BANK
 
 from xs2a_sandbox.http import Request
 
-MOST_SECONDS = 0.8
+MOST_SECONDS = 0.6
 MOST_GROWTH = 1.05
-MOST_RESIDENT, MOST_WITH_MITMPROXY = 90.0, 130.0
+MOST_RESIDENT, MOST_WITH_MITMPROXY = 60.0, 110.0
 """MB after the first answer, and after mitmproxy has been loaded."""
 PORTS = ("--port", "0", "--proxy-port", "0", "--tls-port", "0")
 
