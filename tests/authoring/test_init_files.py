@@ -57,6 +57,7 @@ def test_init_does_not_copy_local_cases_of_a_checkout(tmp_path: Path, monkeypatc
 def test_the_settings_are_valid_if_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "my-testdata.yaml").touch()
+    (tmp_path / "my-ca.pem").touch()
     (tmp_path / "my-redaction.yaml").write_text("redaction: 1\n")
     text = starter.settings()
     active = "\n".join(line[1:] if line.startswith("#") and line[1] != " " else line for line in text.splitlines())
@@ -74,6 +75,8 @@ def test_the_settings_are_valid_if_uncommented(tmp_path: Path, monkeypatch: pyte
         proxy_auth="user:password",
         client_cert_header="X-SSL-Client-Cert",
         client_cert_from=(ip_network("127.0.0.1"),),
+        callback_host=("localhost", ip_network("172.17.0.0/16")),
+        callback_ca=tmp_path / "my-ca.pem",
         app_command=("pytest", "tests/bank"),
         bank="https://api.bank.example/psd2",
         to=tmp_path / "recordings",

@@ -67,7 +67,7 @@ def test_a_rule_of_the_bank_can_be_delayed() -> None:
         ("status=503,", "it must look like status=503"),
         ("status=503, status=504", "status can be given only once"),
         ("stauts=503", "unknown member 'stauts' in the fault; did you mean status?"),
-        ("colour=blue", "the members are status, error, rule, retry_after, delay, fault, expires, after"),
+        ("colour=blue", "the members are status, error, rule, retry_after, delay, fault, expires, callback, after"),
         ("status=503, error=busy", "status and error cannot be combined"),
         ("status=abc", "'abc' is not a status"),
         ("status=99", "must be at least 200, not 99"),

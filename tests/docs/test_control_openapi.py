@@ -70,6 +70,8 @@ TRIED: dict[str, list[tuple[str, Any, str]]] = {
         ("state/consents?redacted=true", NO_BODY, ""),
         ("state/consents?redcated=true", NO_BODY, "query-invalid"),
     ],
+    "callbacks": [("callbacks", NO_BODY, "")],
+    "resend_callback": [("callbacks/consents.none.1/resend", NO_BODY, "callback-unknown")],
     "document": [(f"state/consents/{CONSENT}", NO_BODY, ""), ("state/consents/other", NO_BODY, "document-unknown")],
     "put_document": [
         ("state/notes/n1", {"colour": "blue"}, ""),

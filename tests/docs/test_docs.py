@@ -322,7 +322,7 @@ def test_every_setting_is_in_the_command_line_page(setting: Any) -> None:
 
 
 COMMANDS = "serve record compare watch testdata lint explain new-case coverage init reset state clock journal".split()
-COMMANDS += "import derive export plugins mcp skill lsp".split()
+COMMANDS += "import derive export plugins mcp skill lsp callbacks".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -345,7 +345,7 @@ def keys(schema: Any) -> set[str]:
 
 ELSEWHERE = ("options-of-", "sca-texts")
 """Parts of schemas that are documented on other pages: the options of handlers, and the texts of pages."""
-OTHER_PAGES = ("sca-page.md", "states.md")
+OTHER_PAGES = ("callbacks.md", "sca-page.md", "states.md")
 """Pages to which the pages about cassettes link for further keys."""
 FORMATS = {
     "cassette": (*CASSETTE_PAGES, *OTHER_PAGES),

@@ -32,7 +32,7 @@ class Answer(msgspec.Struct, frozen=True):
     - `beside`: in mode compare, called with the response that is sent; `outcome` gets the result of the comparison
     - `fault`: the fault of the response, set even if it has already changed the body
     - `failure`: the exception that made the sandbox fail
-    - `entry`: the log entry of the answer, once written
+    - `entry`: the log entry of the answer, once written; `number`: its number in the journal of this process
 
     A msgspec struct, because every request makes some, and a frozen dataclass takes six times as long.
     """
@@ -57,6 +57,7 @@ class Answer(msgspec.Struct, frozen=True):
     fault: str | None = None
     failure: Exception | None = None
     entry: LogEntry | None = None
+    number: int | None = None
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
+from xs2a_sandbox.bank.callbacks import note_callbacks
 from xs2a_sandbox.bank.domain import schedule, signing
 from xs2a_sandbox.bank.domain.lifecycle import OVER
 from xs2a_sandbox.bank.handlers import consents
@@ -24,9 +25,9 @@ from xs2a_sandbox.state.store import Collections
 log = logging.getLogger("xs2a_sandbox")
 
 _AGENDA = ("_session", "agenda")
-_NEVER = 32_503_680_000
+NEVER = 32_503_680_000
 """The year 3000, which no clock reaches."""
-_NOTHING_NOTED: Document = {"hours": [], "soonest": _NEVER, "looked": ""}
+_NOTHING_NOTED: Document = {"hours": [], "soonest": NEVER, "looked": ""}
 """`hours` are those with notes. None of them is due before `soonest`, in seconds since 1970. Events of the test data
 have happened up to `looked`.
 """
@@ -53,13 +54,13 @@ class _Expected:
     def __init__(self, testdata: Collections, events: Sequence[Event]) -> None:
         self.testdata = testdata
         self.events = events
-        self._first = _seconds(events[0].at) if events else _NEVER
+        self._first = _seconds(events[0].at) if events else NEVER
 
     def soonest(self, looked: str) -> int:
         """Return the time of the first event after that instant, in seconds since 1970."""
         if not looked:
             return self._first
-        return next((_seconds(event.at) for event in self.events if event.at > looked), _NEVER)
+        return next((_seconds(event.at) for event in self.events if event.at > looked), NEVER)
 
 
 _KEPT = 8
@@ -157,6 +158,7 @@ def _happen(call: Call, agenda: Document, now: str) -> None:
             undo()
             text = "skipped the event of %s %s at %s, because its document cannot be used: %r"
             log.warning(text, event.collection, event.id, event.at, error)
+        note_callbacks(call, is_event=True)
         for following in note(state):
             if following.at <= now:
                 heappush(due, following)
@@ -167,7 +169,7 @@ def _look_ahead(state: Transaction, now: str, looked: bool) -> None:
     """Delete hours that are over, and note when the next event is due."""
     agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
     hours = [hour for hour in agenda["hours"] if hour > _hour(now)]
-    soonest = _seconds(f"{hours[0].removeprefix(_HOUR)}:00+00:00") if hours else _NEVER
+    soonest = _seconds(f"{hours[0].removeprefix(_HOUR)}:00+00:00") if hours else NEVER
     if later := [event.at for event in _find_noted(state, agenda, now) if event.at > now]:
         hours, soonest = [_hour(now), *hours], _seconds(min(later))
     ahead = {"hours": hours, "soonest": soonest, "looked": now if looked else agenda["looked"]}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -70,6 +70,22 @@ class Session(NamedTuple):
         return cls(name, public_url if name == DEFAULT else f"{public_url}/s/{name}")
 
 
+class CallbackOutbox(Protocol):
+    """Queues the requests to apps that the changes of a call cause.
+
+    `fault` is what goes wrong with those about the resources that the call changes. `queued` maps the id of each to its
+    fault. `has_noted` says whether there are any, or an address for later ones.
+    """
+
+    fault: str | None
+    queued: dict[str, str | None]
+    has_noted: bool
+
+    def note(self, call: "Call", *, is_event: bool = False) -> None:
+        """Queue those of the changes since the last call."""
+        ...
+
+
 class Call:
     """A request as handlers and expressions see it.
 
@@ -79,13 +95,14 @@ class Call:
     documented interface, and `objections` the errors that those checks only warn about. `drew` is true when an id or a
     secret has been generated. `lets` are the compiled values that the dialect names for all expressions, and `shapes`
     are its templates; `things` are the places of consents, payments and so on in its interface, and `states` the names
-    of their states. `sign` signs tokens of the bank; without it they are null.
+    of their states. `sign` signs tokens of the bank; without it they are null. `outbox` takes the bank's requests to
+    apps; it is None in dialects without any.
     """
 
     __slots__ = (
         "_body", "_client", "_input_scope", "_members", "_queries", "_roots", "authorising", "checks", "clock", "drew",
-        "headers", "inputs", "lets", "objections", "operation", "options", "path", "query", "request", "segments",
-        "session", "shapes", "sign", "state", "states", "static", "things", "warnings",
+        "headers", "inputs", "lets", "objections", "operation", "options", "outbox", "path", "query", "request",
+        "segments", "session", "shapes", "sign", "state", "states", "static", "things", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +120,7 @@ class Call:
         things: Things = _NO_THINGS,
         states: StateWords = _NO_WORDS,
         sign: Sign | None = None,
+        outbox: CallbackOutbox | None = None,
     ) -> None:
         self.request = request
         self.headers: Mapping[str, str] = request.headers.first
@@ -116,6 +134,7 @@ class Call:
         self.things = things
         self.states = states
         self.sign = sign
+        self.outbox = outbox
         self.objections: list[BankError] = []
         self.drew = False
         self.lets: Mapping[str, Any] = {}
@@ -148,6 +167,7 @@ class Call:
             things=self.things,
             states=self.states,
             sign=self.sign,
+            outbox=self.outbox,
         )
         other.operation, other.path, other.lets, other.shapes = self.operation, self.path, self.lets, self.shapes
         return other
@@ -364,7 +384,7 @@ class Call:
             "input": _Inputs(self),
             "state": StateView(self.state),
             "testdata": _LazyMapping(self.state.testdata),
-            "session": {"id": self.session.id, "url": self.session.url},
+            "session": {"id": self.session.id, "url": self.session.url, "checks": sorted(self.checks.refusing)},
             "clock": _LazyMapping(self._clock_view),
             "uuid": self._new_uuid,
             "new_id": self.new_id,

@@ -37,8 +37,8 @@ class FaultWish(TypedDict, total=False):
 
     The response gets this `status`, or is the `error` of the dialect's table, or the answer of the `rule` with this id.
     `retry_after` is in seconds, or `none`. `delay` delays it; `fault` breaks the connection or the body. `expires`
-    makes the token or consent of the request expire. With `after` the bank first performs the request, and then its
-    response fails.
+    makes the token or consent of the request expire. `callback` changes all callbacks about the resources that the
+    request creates or changes. With `after` the bank first performs the request, and then its response fails.
     """
 
     status: int
@@ -59,9 +59,18 @@ class FaultWish(TypedDict, total=False):
         "html",
     ]
     expires: Literal["consent", "token"]
+    callback: Literal["late", "twice", "before", "wrong-signature", "never"]
     after: bool
 
 
+CALLBACK_FAULTS: Mapping[str, str] = {
+    "late": "callbacks are sent ten seconds late",
+    "twice": "callbacks are sent twice",
+    "before": "callbacks are sent before the answer",
+    "wrong-signature": "callbacks have a wrong signature",
+    "never": "callbacks are never sent",
+}
+"""The faults of callbacks in words."""
 FAULT_TEXTS: Mapping[str, str] = {
     "reset": "the connection is reset",
     "drop": "the connection is closed without an answer",
@@ -87,7 +96,7 @@ class Fault:
     response.
 
     `rule` is the id of a rule of the bank that answers, even if it does not match. `expires` is the thing that expires,
-    before the request is checked or `after` it.
+    before the request is checked or `after` it. `callback` is the fault of the callbacks that follow.
     """
 
     id: str
@@ -96,6 +105,7 @@ class Fault:
     rule: str | None = None
     expires: Literal["consent", "token"] | None = None
     after: bool = False
+    callback: str | None = None
 
     @property
     def description(self) -> str:
@@ -138,7 +148,10 @@ def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
     expires = wish.get("expires")
     if expires is not None and expires not in _EXPIRES:
         raise ValueError(f"expires must be one of {', '.join(_EXPIRES)}")
-    if not answers and fault is None and not wish.keys() & {"delay", "expires", "retry_after"}:
+    callback = wish.get("callback")
+    if callback is not None and callback not in CALLBACK_FAULTS:
+        raise ValueError(f"callback must be one of {', '.join(CALLBACK_FAULTS)}")
+    if not answers and fault is None and not wish.keys() & {"callback", "delay", "expires", "retry_after"}:
         raise ValueError(f"it contains no fault: use at least one of {', '.join(MEMBERS[:-1])}")
     if after and not ({"status", "error", "fault", "expires"} & wish.keys()):
         raise ValueError(
@@ -148,7 +161,7 @@ def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
     connection = {name: wish[name] for name in ("delay", "fault") if name in wish}
     if "retry_after" in wish:
         connection["headers"] = {"Retry-After": _retry_after(wish["retry_after"])}
-    expiry = Fault(id, expires=wish.get("expires"), after=after)
+    expiry = Fault(id, expires=wish.get("expires"), after=after, callback=callback)
     if "rule" in wish:
         return replace(expiry, amending=_rule(id, "amend", connection) if connection else None, rule=wish["rule"])
     answer = {name: wish[name] for name in ("status", "error") if name in wish}

@@ -151,6 +151,7 @@ DIALECT = text("the name of a folder of cassettes", r"[A-Za-z0-9][A-Za-z0-9._-]*
 HOSTS = several("host names", readers.hosts, "HOST")
 NAMED_HOSTS = several("host names, some with a port", readers.host_names, "HOST")
 ORIGINS = several("origins such as http://localhost:3000", readers.origins, "ORIGIN")
+CALLBACK_HOSTS = several("host names, addresses or networks such as 10.0.0.0/8", readers.callback_hosts, "HOST")
 NETWORKS = several("addresses or networks such as 10.0.0.0/8", readers.networks, "ADDRESS")
 HEADER = text("the name of a header", r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}", "HEADER")
 CHECKS = SettingKind(

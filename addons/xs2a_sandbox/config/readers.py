@@ -189,6 +189,22 @@ def networks(written: Any, directory: Path) -> tuple[Network, ...]:
     return tuple(ip_network(read(name, directory)) for name in _split_list(written, ","))
 
 
+LOOPBACK: tuple[str | Network, ...] = ("localhost", ip_network("127.0.0.0/8"), ip_network("::1"))
+
+
+def callback_hosts(written: Any, directory: Path) -> tuple[str | Network, ...]:
+    """Read host names, addresses and networks."""
+    return tuple(_callback_host(name) for name in _split_list(written, ","))
+
+
+def _callback_host(name: Any) -> str | Network:
+    if re.fullmatch(r"[0-9a-fA-F:./]*[:/][0-9a-fA-F:./]*|[0-9.]+", str(name)):
+        return ip_network(name)
+    if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", str(name)):
+        raise ValueError
+    return str(name).lower()
+
+
 def checks(written: Any, directory: Path) -> tuple[str, ...]:
     names, known = _words(written), (*check_names(), WARN)
     for name in names:

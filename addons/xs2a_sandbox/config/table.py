@@ -222,6 +222,23 @@ class Settings:
         "May be repeated.",
         section=_REAL_BANK,
     )
+    callback_host: tuple[str | Network, ...] = setting(
+        kinds.CALLBACK_HOSTS,
+        readers.LOOPBACK,
+        "Host, address or network to which the bank may send callbacks; replaces this machine, the default. "
+        "May be repeated.",
+        example="[localhost, 172.17.0.0/16]",
+        unset="`localhost`, `127.0.0.0/8` and `::1`",
+        section=_BANK,
+    )
+    callback_ca: Path | None = setting(
+        kinds.FILE,
+        None,
+        "A file with the CA that issued the certificates of apps at which callbacks arrive over TLS.",
+        example="my-ca.pem",
+        unset="the CAs of the system",
+        in_file_only=True,
+    )
     allow_origin: tuple[Origin, ...] = setting(
         kinds.ORIGINS,
         (),

@@ -9,10 +9,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xs2a_sandbox.bank import Banks
+from xs2a_sandbox.bank.callbacks import note_callbacks
 from xs2a_sandbox.bank.domain.signing import FAMILIES, status_of
 from xs2a_sandbox.bank.following import happen
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.control import breaks, checks, clock, faults, rules, sca, shapes
+from xs2a_sandbox.control import breaks, callbacks, checks, clock, faults, rules, sca, shapes
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.journal import is_set
@@ -108,6 +109,8 @@ class Control:
                 call, shared = begin(documents), Transaction(documents, SHARED, lambda transaction: {})
                 answer = route.work(self, ControlRequest(call, names, route, documents, shared, journal))
                 if request.method not in ("GET", "HEAD"):
+                    note_callbacks(call)
+                    call.drop_scopes()
                     commit(call.state)
                     commit(shared)
                 return answer, call.warnings
@@ -644,6 +647,23 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
     ),
     ControlRoute(
         "GET",
+        "callbacks",
+        "callbacks",
+        "The callbacks of the session: the bank's requests to apps, oldest first",
+        lambda control, request: (200, callbacks.list_callbacks(request.call)),
+        {200: shapes.CallbacksShape},
+    ),
+    ControlRoute(
+        "POST",
+        "callbacks/{id}/resend",
+        "resend_callback",
+        "Sends a callback again, whatever has become of it",
+        lambda control, request: (200, callbacks.resend(request.call, request.names[0])),
+        {200: shapes.CallbackShape},
+        errors=("callback-unknown",),
+    ),
+    ControlRoute(
+        "GET",
         "rules",
         "rules",
         "The rules that were added to the session, with their hits",
@@ -721,7 +741,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         Control.explain_exchange,
         {200: shapes.ExplanationShape},
         query={journal_view.PLAIN: bool},
-        errors=("exchange-unknown",),
+        errors=("exchange-unknown", "exchange-callback"),
     ),
     ControlRoute(
         "POST",
@@ -730,7 +750,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "Sends the request of an exchange again, unchanged",
         Control.send_again,
         {201: shapes.ExchangeSummary},
-        errors=("exchange-unknown", "exchange-cut", "exchange-not-kept"),
+        errors=("exchange-unknown", "exchange-callback", "exchange-cut", "exchange-not-kept"),
     ),
     ControlRoute(
         "POST",
@@ -741,7 +761,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         {200: shapes.ComparedShape},
         body=shapes.ComparisonOrder,
         is_optional=True,
-        errors=("exchange-unknown", "exchange-cut", "bank-not-asked", "bank-writes"),
+        errors=("exchange-unknown", "exchange-callback", "exchange-cut", "bank-not-asked", "bank-writes"),
     ),
     ControlRoute(
         "POST",

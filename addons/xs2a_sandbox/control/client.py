@@ -162,6 +162,14 @@ class Client:
     def clear_breaks(self) -> shapes.ForgottenShape:
         return cast("shapes.ForgottenShape", self.ask("DELETE", ("breaks",)))
 
+    def callbacks(self) -> shapes.CallbacksShape:
+        """Return the bank's requests to apps, oldest first."""
+        return cast("shapes.CallbacksShape", self.get("callbacks"))
+
+    def resend_callback(self, id: str) -> shapes.CallbackShape:
+        """Send a callback again, whatever has become of it."""
+        return cast("shapes.CallbackShape", self.ask("POST", ("callbacks", id, "resend")))
+
     def held(self) -> shapes.HeldListShape:
         """Return the exchanges that are held now, of all sessions if the client has none."""
         return cast("shapes.HeldListShape", self.get("held"))

@@ -38,7 +38,8 @@ QUERY: Mapping[str, type] = {
 }
 """The query parameters of the list, with their types."""
 _AS_DISPLAYED = (
-    "number session method target status source rule milliseconds fault cut reason operation client verdict".split()
+    *"number session method target status source rule milliseconds fault cut".split(),
+    *"reason operation client verdict cause".split(),
 )
 """The members of an exchange that are shown without conversion."""
 
@@ -115,16 +116,24 @@ def since(request: Request) -> int:
 
 def find_sendable(journal: Journal, number: str) -> Journaled:
     """Return an exchange whose request can be sent again. Raises Refused if the request is too large."""
-    entry = _entry(journal, number)
+    entry = _not_to_app(_entry(journal, number))
     if entry.cut and len(entry.body) >= KEPT_BODY:
         text = f"the body of request {number} is too large for the journal, so the request cannot be sent again"
         raise Refused(409, "exchange-cut", text)
     return entry
 
 
+def _not_to_app(entry: Journaled) -> Journaled:
+    """Return the exchange if an app sent its request. Raises Refused."""
+    if entry.cause:
+        text = f"exchange {entry.number} is a callback, which the bank has sent because of {entry.cause}"
+        raise Refused(409, "exchange-callback", f"{text}; xs2a-sandbox callbacks --resend sends one again")
+    return entry
+
+
 def find_comparable(journal: Journal, number: str) -> Journaled:
     """Return an exchange that can be compared with the bank. Raises Refused."""
-    entry = _entry(journal, number)
+    entry = _not_to_app(_entry(journal, number))
     if entry.cut:
         text = f"exchange {number} is too large for the journal, so it cannot be compared"
         raise Refused(409, "exchange-cut", text)
@@ -136,7 +145,7 @@ def explain(sandbox: Explaining, journal: Journal, call: Call, number: str, docu
 
     Raises Refused.
     """
-    entry = _entry(journal, number)
+    entry = _not_to_app(_entry(journal, number))
     explanation = describe(sandbox.explain(described_request.of(entry), documents))
     if _is_plain(call.query):
         return explanation
@@ -240,6 +249,7 @@ def summary(entry: Journaled, view: Journaled) -> dict[str, Any]:
         "milliseconds": round(view.milliseconds, 1),
         "warnings": list(view.warnings),
         "reason": view.reason,
+        "cause": view.cause,
         "nearest": candidates(entry),
         "operation": view.operation,
         "client": view.client,

@@ -343,9 +343,48 @@ class AddedRulesShape(TypedDict):
     added: list[AddedRules]
 
 
+class CallbackCause(TypedDict, total=False):
+    """The request that caused a callback, or with `event` an event at its time."""
+
+    method: str
+    path: str
+    request_id: str | None
+    event: Literal[True]
+
+
+class CallbackShape(TypedDict):
+    """A request of the bank to an app. It is written `at` the change that caused it.
+
+    `answer` is the app's last status, or why there is none; `tried` is the time of the last try, and `next` that of the
+    next one. Nothing is redacted.
+    """
+
+    id: str
+    callback: str
+    to: str
+    method: str
+    headers: list[list[str]]
+    body: str
+    at: str
+    state: Literal["waiting", "delivered", "refused", "failed", "withheld"]
+    tries: int
+    answer: str | None
+    tried: str | None
+    next: str | None
+    fault: str | None
+    cause: CallbackCause
+
+
+class CallbacksShape(TypedDict):
+    """Oldest first."""
+
+    callbacks: list[CallbackShape]
+
+
 class ExchangeSummary(TypedDict):
     """`amended` are the rules and faults that changed the answer; `fault` is what broke its connection or content, or
-    null. `verdict` is the result of the comparison with the bank, such as `differs`, or null.
+    null. `verdict` is the result of the comparison with the bank, such as `differs`, or null. `cause` is set for a
+    callback, and says what caused it.
     """
 
     number: int
@@ -365,6 +404,7 @@ class ExchangeSummary(TypedDict):
     operation: str | None
     client: ClientShape | None
     verdict: str | None
+    cause: str | None
 
 
 class MessageShape(TypedDict):

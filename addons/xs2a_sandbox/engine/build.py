@@ -26,6 +26,7 @@ from xs2a_sandbox.upstream import client
 if TYPE_CHECKING:
     from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
     from xs2a_sandbox.engine.destinations.shared_journeys import SharedJourneys
+    from xs2a_sandbox.recording.har_log import Recording
     from xs2a_sandbox.redaction.redactor import Redactor
     from xs2a_sandbox.signatures.bank_seal import AnswerSealer
     from xs2a_sandbox.tpp.trust_service import Trust
@@ -209,7 +210,7 @@ def egress_of(settings: Settings, banks: Banks, redactor: "Redactor | None", *, 
     real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     records = any("record" in real.all_modes for real in real_banks)
     if redactor is None or not (records or settings.to):
-        return Egress(settings.forward_host)
+        return _egress(settings)
     from xs2a_sandbox.engine.redacting import keeper
     from xs2a_sandbox.recording.har_log import Recording
     from xs2a_sandbox.redaction import pseudonyms
@@ -225,7 +226,17 @@ def egress_of(settings: Settings, banks: Banks, redactor: "Redactor | None", *, 
         recording.check()
     except RecordingFailed as error:
         raise ConfigError(str(error)) from None
-    return Egress(settings.forward_host, recording, spied=settings.to is not None)
+    return _egress(settings, recording)
+
+
+def _egress(settings: Settings, recording: "Recording | None" = None) -> Egress:
+    return Egress(
+        settings.forward_host,
+        recording,
+        spied=recording is not None and settings.to is not None,
+        callback_hosts=settings.callback_host,
+        callback_ca=settings.callback_ca,
+    )
 
 
 def _build_comparison(

@@ -1,13 +1,15 @@
-"""The only way out of the engine: requests to real banks, and the app's other traffic."""
+"""The only way out of the engine: requests to real banks, callbacks to apps, and the app's other traffic."""
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.readers import LOOPBACK, Network
 from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.engine import egress_policy
@@ -21,6 +23,7 @@ from xs2a_sandbox.http.origin import destinations
 from xs2a_sandbox.http.own_credentials import sets_console_cookie, without_own_credentials
 from xs2a_sandbox.http.target import client_url
 from xs2a_sandbox.upstream import links
+from xs2a_sandbox.upstream.callbacks import CallbackClient
 from xs2a_sandbox.upstream.client import Upstream
 
 if TYPE_CHECKING:
@@ -30,7 +33,10 @@ log = logging.getLogger("xs2a_sandbox")
 
 
 class Egress:
-    """`recording` records the traffic of mode record and, with `spied`, of mode spy."""
+    """`recording` records the traffic of mode record and, with `spied`, of mode spy.
+
+    Callbacks may go to `callback_hosts`; `callback_ca` has issued the certificates of apps.
+    """
 
     def __init__(
         self,
@@ -38,12 +44,16 @@ class Egress:
         recording: "Recording | None" = None,
         *,
         spied: bool = False,
+        callback_hosts: Iterable[str | Network] = LOOPBACK,
+        callback_ca: Path | None = None,
     ) -> None:
         self.recording = recording
         self._upstream = Upstream(forward_hosts)
         self._forwarded = frozenset(host.lower() for host in forward_hosts)
         self._spied = spied
         self._calls = 0
+        self._callback_hosts = tuple(callback_hosts)
+        self._callbacks = CallbackClient(callback_ca)
 
     @property
     def can_forward(self) -> bool:
@@ -76,6 +86,18 @@ class Egress:
         if bank.rewrite_links:
             return links.rewrite(response, destination.url, client_url(request, destination.segments))
         return response
+
+    def keep_from(self, ports: Collection[int]) -> None:
+        """Never send callbacks to these ports of this machine, which are the sandbox's own."""
+        self._callbacks.own_ports = frozenset(ports)
+
+    async def call_back(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> Response:
+        """Send a callback to an app, and return the app's answer.
+
+        Raises Refused if it must not go to this address, and BankError if there is no answer.
+        """
+        egress_policy.check_callback(url, self._callback_hosts, self._callbacks.own_ports)
+        return await self._callbacks.send(method, url, headers, body)
 
     async def close(self) -> None:
         await self._upstream.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from msgspec import structs
 
 from xs2a_sandbox.bank import Answer, Banks
-from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette import Call, Interface
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.pages import status
 from xs2a_sandbox.documents import Schemas
@@ -25,6 +26,7 @@ from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.explain.explanation import Explanation
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import OwnRefusal
+from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.journal import Journal, Journaled, Peers
 from xs2a_sandbox.journal.metrics import METRICS, Metrics
@@ -143,7 +145,11 @@ class Engine:
 
     async def control(self, request: Request) -> Response:
         """Return the answer of the control interface, without a log entry."""
-        return (await self._stack.refusing(self._stack.routing.find(request))).response
+        route = self._stack.routing.find(request)
+        answer = await self._stack.refusing(route)
+        if self.parts.on_answer:
+            await self.parts.on_answer(route, answer)
+        return answer.response
 
     def explain(self, request: Request, documents: Documents | None = None) -> Explanation:
         """Explain the answer that `answer` would give. Nothing is stored. Raises StoreUnavailable.
@@ -170,6 +176,12 @@ class Engine:
         return compared_exchange(
             compared, exchange.number, (lambda entry: display.entry(entry, True)) if display else None
         )
+
+    async def in_session[R](self, session: str, work: Callable[[Call], R]) -> R:
+        """Run work in a transaction of the session, after all events that are due. Raises BankError."""
+        request, banks = Request("GET", f"/{ROOT}/callbacks"), self.parts.banks
+        bank = next((bank for bank in banks.all if bank.interface.callbacks), banks.default)
+        return await self._stack.transactions.run(request, split_target(request.target), session, bank, work)
 
     async def follow(self, request: Request, state: "ReportedState") -> "Move | None":
         """Apply a state change that a real bank reported to the request's session. Raises BankError."""

@@ -88,6 +88,14 @@ class DueFaults:
         """Apply the faults that happen after the bank has answered."""
         if not self._has_none:
             self._expire(call, after=True)
+            self._change_callbacks(call)
+
+    def _change_callbacks(self, call: Call) -> None:
+        for due in (*self._read_wish(call), *self._faults):
+            if due.callback and call.outbox:
+                call.outbox.fault = due.callback
+            elif due.callback:
+                call.warnings.append(f"{due.description} changes nothing: this bank sends no callbacks")
 
     def _expire(self, call: Call, *, after: bool) -> None:
         expiring = [due for due in (*self._read_wish(call), *self._faults) if due.expires and due.after is after]

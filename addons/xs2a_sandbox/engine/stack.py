@@ -1,6 +1,6 @@
 """The steps that each request passes, built from the parts of the engine."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -29,7 +29,7 @@ from xs2a_sandbox.engine.destinations.simulate import Simulate, Spy
 from xs2a_sandbox.engine.egress import Egress
 from xs2a_sandbox.engine.holds import Holds
 from xs2a_sandbox.engine.refusals import Refusals
-from xs2a_sandbox.engine.route import Destination, Step
+from xs2a_sandbox.engine.route import Destination, Route, Step
 from xs2a_sandbox.engine.routing import Routing, Takes
 from xs2a_sandbox.engine.steps.failures import Failing, Refusing
 from xs2a_sandbox.engine.steps.finishing import Finishing, Seal
@@ -70,6 +70,7 @@ class Parts:
     - `admin_token`: without one nobody controls the sandbox
     - `front_page`: the page at the base URL; `pages`: those that parts of a run add, by name
     - `on_exchange`: called with every exchange
+    - `on_answer`: awaited with the answer to each request before it is sent
     - `holds`: the exchanges that breakpoints hold
     - `files`: when everything was read, and the mistakes found since
     """
@@ -100,6 +101,7 @@ class Parts:
     front_page: FrontPage | None = None
     pages: Mapping[str, AddedPages] = field(default_factory=dict)
     on_exchange: Listener | None = None
+    on_answer: Callable[[Route, Answer], Awaitable[None]] | None = None
     tracing: Tracing | None = None
     holds: Holds = field(default_factory=Holds)
     files: FilesStatus = field(default_factory=lambda: FilesStatus(REAL.now()))
@@ -179,7 +181,11 @@ class Stack:
         return await self.cache.answer(request, self._answer_anew)
 
     async def _answer_anew(self, request: Request) -> Answer:
-        return await self.journaling(self.routing.find(request))
+        route = self.routing.find(request)
+        answer = await self.journaling(route)
+        if self._parts.on_answer:
+            await self._parts.on_answer(route, answer)
+        return answer
 
     async def _answer_as_twin(self, request: Request) -> Answer:
         return await self.refusing(self.routing.find(request, is_twin=True))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import date
 
 from xs2a_sandbox.bank import Bank, TestData, timeline
+from xs2a_sandbox.bank.callbacks import Outbox, note_callbacks
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import Session, Sign
 from xs2a_sandbox.cassette.things import SentMessage
@@ -78,6 +79,7 @@ class Transactions:
             call = self.begin(request, target, session, bank, documents, before, is_read=is_read)
             try:
                 result = work(call)
+                note_callbacks(call)
             finally:
                 call.drop_scopes()
             self._keep(call.state)
@@ -108,14 +110,18 @@ class Transactions:
 
         Raises StoreUnavailable.
         """
-        call = self._call(request, target, session, bank, documents)
+        interface = bank.interface
+        outbox = Outbox(interface.callbacks, interface.shapes) if interface.callbacks else None
+        call = self._call(request, target, session, bank, documents, outbox)
         timeline.run(call)
         if before:
             before(call)
         if call.state.is_changed:
             # The events have happened, even if this request fails, and must not happen again.
+            note_callbacks(call)
+            call.drop_scopes()
             commit(call.state)
-            call = self._call(request, target, session, bank, documents)
+            call = self._call(request, target, session, bank, documents, outbox)
         if is_read is None:
             is_read = bank.glance(request.method, target.segments).is_read(request.method)
         if is_read:
@@ -127,7 +133,15 @@ class Transactions:
         """Return a call without a store, for errors and for the sandbox's own pages."""
         return Call(request, target, Session.from_name(session, self.public_url), self._clock, _NOTHING)
 
-    def _call(self, request: Request, target: Target, session: str, bank: Bank, documents: Documents) -> Call:
+    def _call(
+        self,
+        request: Request,
+        target: Target,
+        session: str,
+        bank: Bank,
+        documents: Documents,
+        outbox: Outbox | None,
+    ) -> Call:
         testdata, clock, started = self._testdata, self._clock, self._started
         state = Transaction(
             documents, session, lambda transaction: testdata.at(anchor(transaction, started, clock)), timeline.note
@@ -146,6 +160,7 @@ class Transactions:
             things=bank.interface.things,
             states=bank.interface.states,
             sign=self._sign,
+            outbox=outbox,
         )
 
     def _keep(self, state: Transaction) -> None:

@@ -59,6 +59,8 @@ class Journaled(Exchange):
     certificates: tuple[bytes, ...] | None = None
     """The certificates that the client has shown, its own first, in DER."""
     verdict: str | None = None
+    cause: str | None = None
+    """What caused this request of the bank to an app."""
 
     @property
     def origin(self) -> str:
@@ -222,7 +224,8 @@ class Journal:
                 if kept.number == number:
                     self._kept[place] = msgspec.structs.replace(kept, outcome=Outcome(verdict))
 
-    def add(self, request: Request, response: Response, exchange: LogEntry, outcome: Outcome | None = None) -> None:
+    def add(self, request: Request, response: Response, exchange: LogEntry, outcome: Outcome | None = None) -> int:
+        """Add an entry, and return its number."""
         body, answer_body = request.body, response.body
         if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
             body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
@@ -253,6 +256,7 @@ class Journal:
             self._kept.append(kept)
             self._size += size
             self._drop_oldest()
+            return self._last
 
     def entries(self, since: int = 0, limit: int | None = None) -> list[Journaled]:
         """Return the entries after that number, or the last `limit` of them, oldest first."""
@@ -335,6 +339,7 @@ def entry_of(kept: KeptExchange) -> Journaled:
         client=_client(kept.certificates[0]) if kept.certificates else None,
         certificates=kept.certificates,
         verdict=kept.verdict,
+        cause=exchange.cause,
     )
 
 

@@ -21,7 +21,8 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
     `error` is the name of the answered error in the dialect's table; `personal` means that it may contain data of real
     people, because a bank or a recording was involved. `reason` is why the status is 400 or more, as it may be shown;
     `amended` are the ids of rules that changed the answer, and `fault` is what broke its content or connection.
-    `request_id` is the app's X-Request-ID if it is a UUID; otherwise it could be anything.
+    `request_id` is the app's X-Request-ID if it is a UUID; otherwise it could be anything. `cause` is set for a request
+    that the bank sent to an app, and says what caused it.
     """
 
     session: str
@@ -39,6 +40,7 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
     request_id: str | None = None
     operation: str | None = None
     fault: str | None = None
+    cause: str | None = None
 
 
 def redact_path(path: str, redact: Callable[[str], str]) -> str:
@@ -70,6 +72,8 @@ def line(exchange: LogEntry, form: Literal["text", "json"], instant: float, *, i
         written += f" amended={_word(','.join(exchange.amended))}"
     for warning in exchange.warnings:
         written += f" warning={json.dumps(_cut(warning))}"
+    if exchange.cause:
+        written += f" cause={json.dumps(_cut(exchange.cause))}"
     if exchange.reason:
         written += f" reason={make_printable(json.dumps(_cut(exchange.reason), ensure_ascii=False))}"
     return written
@@ -80,7 +84,7 @@ def _object(exchange: LogEntry, instant: float) -> str:
         exchange.session, exchange.method, exchange.path, exchange.status, exchange.source, exchange.rule
     )
     id = f'"{exchange.request_id}"' if exchange.request_id else "null"
-    more = _remarks(exchange.warnings, exchange.reason, exchange.amended, exchange.fault)
+    more = _remarks(exchange.warnings, exchange.reason, exchange.amended, exchange.fault, exchange.cause)
     answer = f'"ms": {exchange.milliseconds:.1f}, {after}, "request_id": {id}, {more}'
     return f'{{"time": "{stamp(instant)}", {before}, {answer}}}'
 
@@ -100,10 +104,12 @@ def _members(session: str, method: str, path: str, status: int, source: str, rul
 
 
 @lru_cache(64)
-def _remarks(warnings: tuple[str, ...], reason: str | None, amended: tuple[str, ...], fault: str | None) -> str:
+def _remarks(
+    warnings: tuple[str, ...], reason: str | None, amended: tuple[str, ...], fault: str | None, cause: str | None
+) -> str:
     """Return the last members of a JSON line, which are mostly empty."""
     remarks: dict[str, Any] = {"warnings": warnings, "reason": reason and _cut(reason)}
-    more = {"amended": amended, "fault": fault}
+    more = {"amended": amended, "fault": fault, "cause": cause}
     return json.dumps(remarks | {name: value for name, value in more.items() if value})[1:-1]
 
 

@@ -56,11 +56,13 @@ class SharedJournal(Journal):
         self._peers = peers
         peers.answers[_TAKE] = lambda _: self._take()
 
-    def add(self, request: Request, response: Response, exchange: LogEntry, outcome: Outcome | None = None) -> None:
-        Journal.add(self, request, response, exchange, outcome)
+    def add(self, request: Request, response: Response, exchange: LogEntry, outcome: Outcome | None = None) -> int:
+        """Add an entry. The stream gives it another number than the returned one."""
+        number = Journal.add(self, request, response, exchange, outcome)
         if outcome:
             outcome.when_settled(lambda settled: self._send_verdict(exchange.session, settled.key, settled.verdict))
         self._begin_sending()
+        return number
 
     async def note_verdict(self, entry: Journaled, verdict: str) -> None:
         self._send_verdict(entry.session, str(entry.number), verdict)

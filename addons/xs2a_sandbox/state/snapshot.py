@@ -139,7 +139,8 @@ class Snapshot:
 
     async def send(self) -> bool:
         """Send the writes. Returns False after a conflict with other writes. Raises StoreUnavailable."""
-        for name, session in self._sessions.items():
+        # Those of the sandbox itself, whose names start with *, come first.
+        for name, session in sorted(self._sessions.items()):
             if session.writes and not await self._commit(name, session):
                 return False
         if self._resets_all:

@@ -286,6 +286,10 @@ class Transaction:
         self._seen: dict[Key, Document | None] = {}
         """The documents as `get` returned them last."""
 
+    def beside(self, session: str) -> "Transaction":
+        """Return a transaction with documents of another session. Commit it before this one."""
+        return Transaction(self._store, session, lambda transaction: {})
+
     def testdata(self) -> Collections:
         """Return the test data below the session's documents."""
         if self._testdata is None:
@@ -370,6 +374,15 @@ class Transaction:
             for key, document in self._writes.items()
             if key[0] == collection and document is not None and not (self._reads[key][1] or self._original(key))
         }
+
+    def before(self, collection: str, id: str) -> Document | None:
+        """Return the document as it was before this transaction."""
+        version, document = self._read((collection, id))
+        return self._restore_whole((collection, id), document) if version else self._original((collection, id))
+
+    def changes(self) -> list[Key]:
+        """Return the documents that were written or deleted since the last call of `take_changes`, in order."""
+        return list(dict.fromkeys(self._changed))
 
     def take_changes(self) -> list[Key]:
         """Return the documents that were written or deleted since the last call, in order."""

@@ -1,7 +1,9 @@
 """Reads a TPP's certificate like a bank: QWACs for TLS, QSEALs for signatures."""
 
+import re
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -28,6 +30,8 @@ _KINDS: dict[str, Kind] = {qc_statements.WEB: "QWAC", qc_statements.SEAL: "QSEAL
 _STATEMENTS = ObjectIdentifier(qc_statements.EXTENSION)
 
 
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+
 _BROKEN = (
     *(ValueError, TypeError, KeyError, OverflowError),
     *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, UnsupportedAlgorithm),
@@ -44,7 +48,8 @@ class TppCertificate:
     """The relevant parts of a certificate.
 
     `name` is that of the organisation; `kind` and `roles` come from the statements of a qualified certificate; missing
-    texts are empty. `mistake` is why these statements cannot be read.
+    texts are empty. `domains` are the host names in the common name and in subjectAltName, in lower case and without a
+    wildcard. `mistake` is why these statements cannot be read.
     """
 
     name: str
@@ -61,6 +66,7 @@ class TppCertificate:
     not_after: datetime
     mistake: str | None
     statements: QcStatements | None = field(repr=False)
+    domains: tuple[str, ...]
     parsed: x509.Certificate = field(repr=False, compare=False)
 
     def is_signed_by(self, issuer: x509.Certificate) -> bool:
@@ -80,6 +86,7 @@ class TppCertificate:
         """Return the certificate as cassettes and expressions see it."""
         return {
             **self.identity,
+            "domains": list(self.domains),
             "kind": self.kind,
             "country": self.country,
             "authority": self.authority,
@@ -89,6 +96,15 @@ class TppCertificate:
             "validFrom": self.not_before.isoformat(),
             "validUntil": self.not_after.isoformat(),
         }
+
+
+def _domains(parsed: x509.Certificate) -> tuple[str, ...]:
+    names = [_text(parsed.subject, NameOID.COMMON_NAME)]
+    with suppress(x509.ExtensionNotFound):
+        alternatives = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names += alternatives.get_values_for_type(x509.DNSName)
+    plain = (name.lower().removeprefix("*.") for name in names)
+    return tuple(dict.fromkeys(name for name in plain if _HOST.fullmatch(name)))
 
 
 def try_read(der: bytes) -> TppCertificate | None:
@@ -128,6 +144,7 @@ def read(der: bytes) -> TppCertificate:
                 not_after=parsed.not_valid_after_utc,
                 mistake=mistake,
                 statements=statements,
+                domains=_domains(parsed),
                 parsed=parsed,
             )
     except _BROKEN:

@@ -6,7 +6,7 @@ request. It also takes four times the CPU: mode spy would answer half as many re
 """
 
 import socket
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -48,13 +48,22 @@ a large answer, and a bank may have sent unrequested data on others.
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
-class BankSession:
-    """A session belongs to the running loop, which must also close it."""
+type Check = Callable[[str, int, Iterable[str]], None]
+"""Checks the addresses to which a host resolves, for a port. Raises BankError."""
 
-    def __init__(self, bank: RealBank) -> None:
+
+class BankSession:
+    """A session belongs to the running loop, which must also close it.
+
+    `resolve` checks the addresses of a host and port, in addition to the configuration of the bank.
+    """
+
+    def __init__(self, bank: RealBank, *, resolve: "Check | None" = None) -> None:
         self._bank = bank
         self._session = ClientSession(
-            connector=TCPConnector(ssl=tls.context(bank), resolver=_Resolver(bank.private), use_dns_cache=False),
+            connector=TCPConnector(
+                ssl=tls.context(bank), resolver=_Resolver(bank.private, resolve), use_dns_cache=False
+            ),
             request_class=_Request,
             response_class=_Answer,
             cookie_jar=DummyCookieJar(),
@@ -211,14 +220,17 @@ class _Answer(ClientResponse):
 class _Resolver(ThreadedResolver):
     """Resolves names only to public addresses. aiohttp connects to the result, so the name cannot change in between."""
 
-    def __init__(self, private: bool) -> None:
+    def __init__(self, private: bool, check: Check | None) -> None:
         super().__init__()
         self._private = private
+        self._check = check
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         results = await super().resolve(host, port, family)
+        if self._check:
+            self._check(host, port, [result["host"] for result in results])
         if not self._private and host.lower().rstrip(".") != "localhost":
             for result in results:
                 if not is_public(result["host"]):

@@ -9,6 +9,7 @@ from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette.answers import ResponseTemplate
 from xs2a_sandbox.cassette.dialect import (
     authorisation,
+    callbacks,
     doers,
     error_table,
     lets,
@@ -21,6 +22,7 @@ from xs2a_sandbox.cassette.dialect import (
     things,
 )
 from xs2a_sandbox.cassette.dialect.authorisation import Authorisation
+from xs2a_sandbox.cassette.dialect.callbacks import Callback
 from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer, folder_of, read_layers, read_path
 from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, find_shadowed, overlaps
@@ -108,6 +110,8 @@ class Interface:
     things: Things = field(default_factory=Things)
     states: StateWords = field(default_factory=StateWords)
     authorisation: Authorisation = field(default_factory=Authorisation)
+    callbacks: tuple[Callback, ...] = ()
+    """The requests that the bank sends to apps."""
     sections: Sections = field(default_factory=Sections)
     """The sections as they were written, before they are compiled."""
 
@@ -168,6 +172,7 @@ def check(
         *_find_dangling(merge, schemas, handlers, bank, below, for_every_dialect),
         *shapes.check_uses(merge.entries, merge.errors.values(), templates),
         *shapes.check_every(cassettes, templates),
+        *shapes.check_callbacks(merge.sections, templates),
     ]
     named = lets.compile_lets(merge.sections, problems)
     # Do not report a name as missing if an unreadable file may define it.
@@ -216,6 +221,7 @@ def check(
         things=things.read(merge.sections, problems),
         states=states.read(merge.sections, problems),
         authorisation=authorising,
+        callbacks=callbacks.read(merge.sections, problems),
         sections=merge.sections,
     )
     return interface, problems
@@ -393,16 +399,18 @@ def _heeds_request_ids(layers: Sequence[Sequence[Cassette]], signatures: Signatu
     if signatures.answers is not None:
         return True  # the signature covers the id, too
     origins = [cassette.origin for layer in layers for cassette in layer]
-    return any(origin is None or request_ids.heeds(without_once(origin.written)) for origin in origins)
+    return any(origin is None or request_ids.heeds(keep_for_reads(origin.written)) for origin in origins)
 
 
-def without_once(written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the section without the input `once`, the id of repeated requests.
+def keep_for_reads(written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the cassette without the parts that change no answer to a read.
 
-    Only payments use it, and they are not reads.
+    These are the input `once`, the id of repeated requests, which only payments use, and the callbacks, which do not
+    see the request.
     """
     inputs = written.get(request.SECTION, {})
-    return {**written, request.SECTION: {name: value for name, value in inputs.items() if name != "once"}}
+    kept = {name: value for name, value in written.items() if name != callbacks.SECTION}
+    return {**kept, request.SECTION: {name: value for name, value in inputs.items() if name != "once"}}
 
 
 def with_rules(

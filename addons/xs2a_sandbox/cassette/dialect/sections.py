@@ -7,7 +7,7 @@ from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.cassette.model import Cassette, Pointer
 from xs2a_sandbox.errors import Problem
 
-SECTIONS = ("authorisation", "let", "request", "shapes", "signatures", "states", "things")
+SECTIONS = ("authorisation", "callbacks", "let", "request", "shapes", "signatures", "states", "things")
 """The keys of a cassette that are sections. Each holds a mapping."""
 
 

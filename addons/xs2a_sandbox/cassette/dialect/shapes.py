@@ -1,10 +1,11 @@
 """The section `shapes`: templates that a dialect names, and checks of every place that uses one."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
 from xs2a_sandbox.cassette.amend import AMEND_RESULT_ROOTS, AMEND_ROOTS
+from xs2a_sandbox.cassette.dialect import callbacks
 from xs2a_sandbox.cassette.dialect.references import find_unknown
 from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.evaluation.expressions import (
@@ -19,11 +20,11 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
 )
 from xs2a_sandbox.cassette.evaluation.shape_source import Use
 from xs2a_sandbox.cassette.evaluation.shapes import CompiledShape, compile_shapes
-from xs2a_sandbox.cassette.model import Cassette, ErrorAnswer, Operation, Pointer, Rule, SourcePlace
+from xs2a_sandbox.cassette.model import Cassette, ErrorAnswer, Operation, Pointer, Rule
 from xs2a_sandbox.errors import Problem
 
 SECTION = "shapes"
-SHAPE_ROOTS = RESULT_ROOTS | ERROR_ROOTS | {"answer", "let"}
+SHAPE_ROOTS = RESULT_ROOTS | ERROR_ROOTS | callbacks.ROOTS | {"answer", "let", callbacks.RECEIVER}
 """All roots that exist anywhere. `check_uses` checks that they exist at the place where the shape is used."""
 _WITH_SHAPES = ("let", "respond", "sequence", "effects", "amend")
 
@@ -98,18 +99,27 @@ def check_uses(
 ) -> Iterator[Problem]:
     """Yield problems with unknown shapes, and with shapes that read roots not available at their place of use."""
     for by in entries:
-        yield from _check(by.origin, _uses_of(by), shapes)
+        yield from _check(by.origin.problem, _uses_of(by), shapes)
         for use in _uses_in_values(by.origin.written.get("require")):
             yield by.origin.problem("shape", "the values of an error response cannot use shapes", use.pointer)
     for error in errors:
-        yield from _check(error.origin, ((use, ERROR_ROOTS) for use in _uses_of_error(error)), shapes)
+        yield from _check(error.origin.problem, ((use, ERROR_ROOTS) for use in _uses_of_error(error)), shapes)
 
 
 def check_every(cassettes: Iterable[Cassette], shapes: Mapping[str, CompiledShape]) -> Iterator[Problem]:
     """Yield the same problems for the parts common to every answer and every error."""
     for cassette in cassettes:
         if cassette.origin:
-            yield from _check(cassette.origin, _uses_of_every(cassette.origin.written), shapes)
+            yield from _check(cassette.origin.problem, _uses_of_every(cassette.origin.written), shapes)
+
+
+def check_callbacks(sections: Sections, shapes: Mapping[str, CompiledShape]) -> Iterator[Problem]:
+    """Yield the same problems for the callbacks."""
+
+    def report(code: str, text: str, below: Pointer) -> Problem:
+        return sections.problem((callbacks.SECTION, *below), code, text)
+
+    yield from _check(report, _uses_of_callbacks(sections), shapes)
 
 
 def find_unused(
@@ -122,6 +132,7 @@ def find_unused(
     used = {use.name for by in entries for use, _ in _uses_of(by)}
     used |= {use.name for error in errors for use in _uses_of_error(error)}
     used |= {use.name for one in cassettes if one.origin for use, _ in _uses_of_every(one.origin.written)}
+    used |= {use.name for use, _ in _uses_of_callbacks(sections)}
     names = [*(used & shapes.keys())]
     for name in names:
         names += {use.name for use in shapes[name].uses} & shapes.keys() - set(names)
@@ -165,6 +176,13 @@ def _uses_of_every(written: Mapping[str, Any]) -> Iterator[_UseWithRoots]:
             yield use, roots
 
 
+def _uses_of_callbacks(sections: Sections) -> Iterator[_UseWithRoots]:
+    for id, spec in sections.get(callbacks.SECTION).items():
+        for key in ("let", "request"):
+            for use in _uses(spec.get(key), (id, key)):
+                yield use, callbacks.roots_of(spec)
+
+
 def _uses(value: Any, pointer: Pointer) -> Iterator[Use]:
     if isinstance(value, dict):
         if value.get("raw") is True and pointer[:1] in (("respond",), ("sequence",)) and len(pointer) <= 2:
@@ -179,19 +197,21 @@ def _uses(value: Any, pointer: Pointer) -> Iterator[Use]:
 
 
 def _check(
-    origin: SourcePlace, uses: Iterable[_UseWithRoots], shapes: Mapping[str, CompiledShape]
+    report: Callable[[str, str, Pointer], Problem],
+    uses: Iterable[_UseWithRoots],
+    shapes: Mapping[str, CompiledShape],
 ) -> Iterator[Problem]:
     for use, roots in uses:
         if text := find_unknown("shape", use.name, shapes):
-            yield origin.problem("unknown-shape", text, use.pointer)
+            yield report("unknown-shape", text, use.pointer)
             continue
         needed = _needed(shapes, use.name, set())
         if not use.is_given and IT in needed:
             text = f"the shape {use.name} needs a value: write `of` next to it"
-            yield origin.problem("shape", text, use.pointer)
+            yield report("shape", text, use.pointer)
         if lacking := sorted(needed - roots - {IT}):
             text = f"the shape {use.name} reads {' and '.join(lacking)}, which is not available where the shape is used"
-            yield origin.problem("shape", text, use.pointer)
+            yield report("shape", text, use.pointer)
 
 
 def _needed(shapes: Mapping[str, CompiledShape], name: str, seen: set[str]) -> frozenset[str]:

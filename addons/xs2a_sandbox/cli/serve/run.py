@@ -215,7 +215,7 @@ class UnusedRules(RunPart):
         self._engine = engine
 
     def add(self, exchange: LogEntry) -> None:
-        if exchange.rule:
+        if exchange.rule and not exchange.cause:
             self._used.add(exchange.rule)
 
     def result(self) -> Used:

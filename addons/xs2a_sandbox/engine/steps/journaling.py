@@ -79,8 +79,8 @@ class Journaling:
             entry = log_entry(request, answer, session, seconds, self.display)
             self.metrics.count_answer(entry, request.door)
             if answer.is_journaled:
-                self.journal.add(request, answer.response, entry, answer.outcome)
-                answer = structs.replace(answer, entry=entry)
+                number = self.journal.add(request, answer.response, entry, answer.outcome)
+                answer = structs.replace(answer, entry=entry, number=number)
             if answer.is_logged:
                 self._tell_listeners(request, entry)
         except Exception:

@@ -19,6 +19,8 @@ class CoverageTally:
     errors: set[str] = field(default_factory=set)
 
     def add(self, exchange: LogEntry) -> None:
+        if exchange.cause:  # a callback, which may have the name of a rule
+            return
         if exchange.rule:
             self.rules.add(exchange.rule)
         self.rules.update(exchange.amended)

@@ -213,6 +213,7 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
     members = Members(interface, collect_handlers(), data.collections)
     problems += members.check_lets()
     problems += members.check_authorisation()
+    problems += members.check_callbacks()
     for by in owners:
         operation = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
         # A later layer may restrict an operation more than a rule below it expects.

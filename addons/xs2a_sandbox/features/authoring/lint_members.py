@@ -7,6 +7,7 @@ from typing import Any
 from xs2a_sandbox.bank.domain.signing import FAMILIES
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import Action, Effect
+from xs2a_sandbox.cassette.dialect import callbacks
 from xs2a_sandbox.cassette.dialect.authorisation import ID, SECTION
 from xs2a_sandbox.cassette.evaluation.expressions import Key, chains
 from xs2a_sandbox.cassette.handler import Handler, is_computed, result_of
@@ -26,13 +27,13 @@ _NEARLY = 0.75
 _COMPUTED = ("status", "headers", "body", "text", "values")
 """Keys of an answer whose texts may contain expressions."""
 CLIENT: Shape = dict.fromkeys(
-    "name organisation roles kind country authority issuer serial fingerprint validFrom validUntil".split()
+    "name organisation domains roles kind country authority issuer serial fingerprint validFrom validUntil".split()
 )
 """The members of `request.client`, a client certificate."""
 
 _ROOTS: Mapping[str, Shape] = {
     "request": {**dict.fromkeys(("method", "path", "url", "host", "text", "sha256", "door")), "client": CLIENT},
-    "session": dict.fromkeys(("id", "url")),
+    "session": dict.fromkeys(("id", "url", "checks")),
     "clock": dict.fromkeys(("now", "today", "seconds", "real")),
     "error": dict.fromkeys(("name", "status", "code", "number", "text", "path")),
     "answer": dict.fromkeys(("status", "body")),
@@ -104,6 +105,24 @@ class Members:
                     yield from self._section_text(row[key], ("of", name, "rows", number, key), {"resource": document})
         for name, text in section.get("endpoint", {}).get("finds", {}).items():
             yield from self._section_text(text, ("endpoint", "finds", name), {})
+
+    def check_callbacks(self) -> Iterator[Problem]:
+        """Yield problems with members that callbacks read and no document has."""
+        for id, spec in self._interface.sections.get(callbacks.SECTION).items():
+            on = [spec["on"]] if isinstance(spec["on"], str) else spec["on"]
+            documents_of = [self._document(collection) for collection in on]
+            one = documents_of[0] if len(documents_of) == 1 else None
+            roots: dict[str, Shape | None] = {"document": one, "resource": None}
+            if receiver := spec.get("each"):
+                roots[callbacks.RECEIVER] = self._document(receiver)
+            for pointer, text in (
+                *_braces(spec["to"], ("to",)),
+                *([(("when",), wrap_in_braces(spec["when"]))] if spec.get("when") else []),
+                *_braces(spec["request"], ("request",)),
+                *_braces(spec.get("let"), ("let",)),
+            ):
+                for wrong in _find_wrong(text, {**self._shapes, **roots}):
+                    yield self._interface.sections.problem((callbacks.SECTION, id, *pointer), "member", wrong)
 
     def _section_text(self, text: str, pointer: Pointer, roots: Mapping[str, Shape | None]) -> Iterator[Problem]:
         for wrong in _find_wrong(text, {**self._shapes, **roots}):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xs2a_sandbox.cassette.fault import FAULT_TEXTS, NO_RETRY_AFTER
+from xs2a_sandbox.cassette.fault import CALLBACK_FAULTS, FAULT_TEXTS, NO_RETRY_AFTER
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault, Phase
 from xs2a_sandbox.wording import say_count
 
@@ -29,6 +29,9 @@ def describe(fault: InjectedFault, order: Mapping[str, Any] | None) -> str:
         return f"Approval {fault.call} by the customer {_ENDINGS.get(fault.name, fault.name)}."
     if order and "expires" in order:
         return f"The {order['expires']} expires before this call, and stays expired."
+    if order and "callback" in order:
+        text = CALLBACK_FAULTS.get(str(order["callback"]), fault.name)
+        return f"All {text} that are about what this call creates or changes."
     return f"{_what(fault, order or {})}, {_PHASES[fault.phase]}."
 
 

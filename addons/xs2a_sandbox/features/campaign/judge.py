@@ -24,6 +24,10 @@ _PARTS = frozenset({"balance", "entry"})
 _EARLY = 0.05
 """Seconds by which a wait may be too short, because clocks are not exact."""
 _MORE_CALLS = 10
+CALLBACK = "callback "
+"""The beginning of the names of faults of callbacks."""
+_ALLOWED = {"late": "late", "twice": "twice", "before": "before the answer"}
+"""What a bank may do with callbacks, in words."""
 _TOGETHER = ", because the run after it paid again"
 _NAMED, _LONGEST = 3, 200
 """How many failures of the next run are named, and how much of each is shown."""
@@ -281,6 +285,25 @@ def _quirk(case: Case) -> Iterator[str]:
         yield f"The app no longer calls {missing}, although the bank refused only {only}."
 
 
+def _callbacks(case: Case) -> Iterator[str]:
+    """Yield what goes wrong with callbacks that the bank may send, or that are not from the bank."""
+    kind = case.fault.name.removeprefix(CALLBACK) if case.fault.name.startswith(CALLBACK) else None
+    changed = [one for one in case.run.seen.callbacks if one["fault"] == kind and one["tries"]]
+    if kind == "wrong-signature":
+        accepted = sorted({one["callback"] for one in changed if one["state"] == "delivered"})
+        if accepted:
+            yield f"The app accepted the callback {', '.join(accepted)} with a wrong signature."
+    elif kind in _ALLOWED:
+        usual = {one["answer"] for one in case.learned.first.seen.callbacks}
+        for one in changed:
+            if (one["answer"] or "").isdigit() and one["answer"] not in usual:
+                said = f"The app answered {one['answer']} to the callback {one['callback']}"
+                yield f"{said}, which was sent {_ALLOWED[kind]}."
+        if case.run.ended.status > 0 and not case.run.assertions:
+            ended = f"The command ended with status {case.run.ended.status}"
+            yield f"{ended}, although callbacks were only sent {_ALLOWED[kind]}{_what_failed(case.run)}"
+
+
 def _hang(case: Case) -> Iterator[str]:
     if case.run.ended.hung:
         yield f"The command did not end within {case.run.ended.seconds:.0f} s."
@@ -301,6 +324,7 @@ ORACLES: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "frequency": _frequency,
     "accounts": _accounts,
     "quirk": _quirk,
+    "callbacks": _callbacks,
     "hang": _hang,
     "crash": _crash,
 }
@@ -364,6 +388,13 @@ EXPECTED: Mapping[str, Expected] = {
         "fails with a bank that has this quirk",
         "The command passes if the bank refuses nothing, and the app still reads all that the bank does not refuse.",
         "Real banks answer in this way. What the app cannot use, it may leave out, but it must keep the rest.",
+    ),
+    "callbacks": Expected(
+        "is confused by callbacks",
+        "The app takes callbacks that are late, repeated or earlier than the answer, and refuses those with a wrong "
+        "signature.",
+        "A bank repeats a callback if it is not sure that it has arrived, and anybody who knows the address can send "
+        "one.",
     ),
     "hang": Expected(
         "hangs",

@@ -11,8 +11,9 @@ from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.body_faults import corrupt
 from xs2a_sandbox.cassette.dialect.error_table import CHECK_ERRORS
 from xs2a_sandbox.cassette.dialect.quirks import has_effect
-from xs2a_sandbox.cassette.fault import NO_RETRY_AFTER
+from xs2a_sandbox.cassette.fault import CALLBACK_FAULTS, NO_RETRY_AFTER
 from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.control.shapes import CallbackShape
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.left_out import ALIKE, IDLE, SkippedFault
@@ -59,6 +60,7 @@ def plan(interface: Interface, learned: Seen, approvals: int, slow: str, quirks:
             made.left_out += [SkippedFault(planned.fault, ALIKE) for planned in faults]
         else:
             made.faults += faults
+    made.faults += _of_callbacks(learned)
     for number in range(1, approvals + 1):
         for ending in OF_THE_BANK["sca"]:
             order = {"sca": ending, "skip": number - 1, "next": 1}
@@ -71,6 +73,25 @@ def plan(interface: Interface, learned: Seen, approvals: int, slow: str, quirks:
             made.left_out.append(SkippedFault(InjectedFault(name), IDLE))
     made.faults = in_order(made.faults, interface)
     return made
+
+
+def _of_callbacks(learned: Seen) -> Iterator[PlannedFault]:
+    """Yield the faults of the callbacks about each resource, at the first call that has created or changed it."""
+    counts: Counter[str] = Counter()
+    resources = {callback["id"].split(".")[1] for callback in learned.callbacks}
+    for call in learned.calls:
+        counts[call.operation] += 1
+        text = f"{call.path} {to_json(call.answer).decode()}" if call.does and not call.is_read else ""
+        if about := {resource for resource in resources if resource in text}:
+            resources -= about
+            signed = any(_is_signed(one) for one in learned.callbacks if one["id"].split(".")[1] in about)
+            for name in CALLBACK_FAULTS if signed else CALLBACK_FAULTS.keys() - {"wrong-signature"}:
+                yield _Point(call, counts[call.operation]).fault(f"callback {name}", {"callback": name}, Kind.LOST)
+
+
+def _is_signed(callback: CallbackShape) -> bool:
+    names = {name.lower() for name, _ in callback["headers"]}
+    return bool(names & {"signature", "x-jws-signature"}) or callback["body"].count(".") == 2
 
 
 def _is_between(call: SeenCall, learned: Seen) -> bool:

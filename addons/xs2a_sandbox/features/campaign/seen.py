@@ -11,7 +11,7 @@ from xs2a_sandbox.bank.domain.documents import changed_state_of, intent_of
 from xs2a_sandbox.cassette.index import Index, Lookup
 from xs2a_sandbox.cassette.things import Act, SentMessage, Things
 from xs2a_sandbox.control.client import Client
-from xs2a_sandbox.control.shapes import Document, ExchangeShape, ExchangeSummary
+from xs2a_sandbox.control.shapes import CallbackShape, Document, ExchangeShape, ExchangeSummary
 from xs2a_sandbox.http import Headers, Request, to_json
 from xs2a_sandbox.http.target import split_target
 
@@ -127,6 +127,8 @@ class Seen:
     payments: Payments = field(default_factory=Payments)
     all_payments: Payments = field(default_factory=Payments)
     is_cut: bool = False
+    callbacks: tuple[CallbackShape, ...] = ()
+    """The bank's requests to the app in the session, oldest first."""
 
     def of(self, operation: str) -> Iterator[SeenCall]:
         return (call for call in self.calls if call.operation == operation)
@@ -160,13 +162,15 @@ def look(
     Its payments are those not in `earlier_payments`; the session's payments are those not in `test_data`.
     """
     journal = client.journal(session=session, since=since, limit=MOST_CALLS)
-    calls = tuple(SeenCall(client, exchange, session, index) for exchange in journal["exchanges"])
+    calls = tuple(
+        SeenCall(client, exchange, session, index) for exchange in journal["exchanges"] if not exchange["cause"]
+    )
     payments = client.collection("payments")
     made, made_in_session = (
         Payments.of(payment for id, payment in payments.items() if id not in before)
         for before in (earlier_payments, test_data)
     )
-    return Seen(calls, made, made_in_session, _is_cut(client, since))
+    return Seen(calls, made, made_in_session, _is_cut(client, since), tuple(client.callbacks()["callbacks"]))
 
 
 def _is_cut(client: Client, since: int) -> bool:

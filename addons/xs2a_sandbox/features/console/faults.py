@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 from urllib.parse import quote
 
-from xs2a_sandbox.cassette.fault import FAULT_TEXTS, PREFER, FaultWish
+from xs2a_sandbox.cassette.fault import CALLBACK_FAULTS, FAULT_TEXTS, PREFER, FaultWish
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.visit import ConsoleVisit, read_order, wrong_field
 from xs2a_sandbox.http import Response
@@ -24,6 +24,7 @@ _FIELDS = (
         "delay",
         "fault",
         "expires",
+        "callback",
         "sca",
         "payee",
     ),
@@ -104,6 +105,7 @@ async def faults(visit: ConsoleVisit) -> Response:
         operations=sorted({id for interface in interfaces for id in interface.operations}),
         errors=sorted({name for interface in interfaces for name in interface.errors}),
         rules=sorted({rule.id for interface in interfaces for rule in interface.rules}),
+        callback_kinds=CALLBACK_FAULTS,
         kinds=[(kind, FAULT_TEXTS.get(kind, kind)) for kind in FAULTS],
         presets=PRESETS,
         prefer=PREFER if visit.settings.prefer else "",
@@ -126,6 +128,8 @@ def _words(fault: Mapping[str, Any]) -> Iterator[str]:
         yield FAULT_TEXTS.get(fault["fault"], fault["fault"])
     if "expires" in fault:
         yield f"the {fault['expires']} expires"
+    if "callback" in fault:
+        yield CALLBACK_FAULTS.get(fault["callback"], fault["callback"])
     if "sca" in fault:
         yield f"an approval ends by {fault['sca']}"
     if "payee" in fault:

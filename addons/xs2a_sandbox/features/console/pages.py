@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from xs2a_sandbox.features.console.bank import bank, document
 from xs2a_sandbox.features.console.beside import beside
 from xs2a_sandbox.features.console.breakpoints import breakpoints, held
+from xs2a_sandbox.features.console.callbacks import callbacks
 from xs2a_sandbox.features.console.exchange import exchange
 from xs2a_sandbox.features.console.faults import faults
 from xs2a_sandbox.features.console.recordings import recordings
@@ -32,6 +33,7 @@ PAGES: Mapping[tuple[str, int], Page] = {
     ("faults", 1): faults,
     ("breakpoints", 1): breakpoints,
     ("breakpoints", 2): held,
+    ("callbacks", 1): callbacks,
     ("campaigns", 1): campaigns,
     ("campaigns", 2): campaign,
     ("campaigns", 3): campaign_report,

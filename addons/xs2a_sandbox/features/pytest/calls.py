@@ -26,7 +26,10 @@ def is_unmatched(exchange: Journaled | LogEntry) -> bool:
 
 
 class Calls:
-    """All requests to the sandbox since the test began, without the payment user's pages."""
+    """All requests to the sandbox since the test began, without the payment user's pages.
+
+    The bank's callbacks to the app are among them, with the source `app`.
+    """
 
     def __init__(self, journal: Exchanges) -> None:
         self._journal = journal

@@ -1,3 +1,3 @@
 """Adds nothing to a running sandbox: tests import `xs2a_sandbox`, and pytest finds its plugin."""
 
-USES = ("derive",)
+USES = ("callbacks", "derive")

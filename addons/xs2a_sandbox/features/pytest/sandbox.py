@@ -30,6 +30,7 @@ from xs2a_sandbox.doors.door import Application
 from xs2a_sandbox.engine import Engine, Parts, build, redacting
 from xs2a_sandbox.engine.egress import Egress
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.callbacks.delivery import Delivery
 from xs2a_sandbox.features.pytest.bank_data import BankData
 from xs2a_sandbox.features.pytest.calls import Calls, is_unmatched
 from xs2a_sandbox.features.pytest.controls import Controls
@@ -161,6 +162,7 @@ class Sandbox(Controls):
             self._options["egress"] = egress
         self._owed = 0.0
         """The fraction of a second by which the clock has still to be moved."""
+        self._delivery = Delivery(lambda: self._engine)
         self._engine = self._engine_of(blueprint.interface)
         self.base_url = BASE_URL + blueprint.settings.base_path
         self.journal = Calls(self._journal)
@@ -291,7 +293,7 @@ class Sandbox(Controls):
     @property
     def unused_rules(self) -> list[str]:
         """The ids of added rules that have not been hit, without optional ones."""
-        hit = {id for exchange in self._log for id in (exchange.rule, *exchange.amended)}
+        hit = {id for exchange in self._log if not exchange.cause for id in (exchange.rule, *exchange.amended)}
         return [id for id in dict.fromkeys(self._required) if id not in hit]
 
     @property
@@ -302,13 +304,15 @@ class Sandbox(Controls):
     @property
     def asked(self) -> list[LogEntry]:
         """All requests to the bank, oldest first, including those cleared from the journal."""
-        return [exchange for exchange in self._log if not own_path.is_own(exchange.path)]
+        return [exchange for exchange in self._log if not (exchange.cause or own_path.is_own(exchange.path))]
 
     def __repr__(self) -> str:
         return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"
 
     def _engine_of(self, interface: Interface) -> Engine:
         options = {**self._options, "admin_token": self._token, "on_exchange": self._log.append}
+        if interface.callbacks:
+            options["on_answer"] = self._delivery.on_answer
         return self._blueprint.engine(interface, self._store, self._journal, **options)
 
     async def _pass_time(self, seconds: float, session: str) -> None:

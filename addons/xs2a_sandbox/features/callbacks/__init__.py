@@ -1,0 +1,1 @@
+"""Sends the bank's callbacks to apps, again and again until they are accepted."""
