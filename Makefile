@@ -6,7 +6,7 @@ RUNS := $(VENV)/.installed-to-run
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack obie browser redis clients apps sslyze check lock generate reports mutants recorded-banks bench bench-peers docs recording release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide wide-callbacks soak test-lowest test-newest licenses attack obie browser redis clients apps sslyze check lock generate reports mutants recorded-banks bench bench-peers docs recording release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-slow  run the slow tests, which take minutes"
 	@echo "make model    compare the sandbox with a model of its bank for 30 minutes (change with MINUTES=5), then print statistics"
 	@echo "make wide     run 20,000 flows against two sandboxes that share Redis, killing the sandboxes as they run, then check the results, write bench/wide.md (JOURNEYS=500)"
+	@echo "make wide-callbacks  run 20,000 journeys of an app that two sandboxes notify, killing the sandboxes as they run, write bench/wide.md (JOURNEYS=500)"
 	@echo "make soak     send a million requests to both ports, then check that memory and open files have not grown (REQUESTS=100000)"
 	@echo "make test-lowest, test-newest  run some tests with the lowest and the newest versions that pyproject.toml allows"
 	@echo "make attack   attack a running sandbox in every mode through every port (ARGS=--quick runs a subset)"
@@ -68,6 +69,9 @@ JOURNEYS := 20000
 
 wide: $(STAMP) redis
 	$(BIN)/python -m tests.wide.run --journeys $(JOURNEYS) $(ARGS)
+
+wide-callbacks: $(STAMP) redis
+	$(BIN)/python -m tests.wide.callbacks --journeys $(JOURNEYS) $(ARGS)
 
 REQUESTS := 1000000
 

@@ -75,10 +75,10 @@ async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
             """Return the completed share of the journeys, or of the time if that is less."""
             return max(result.journeys / journeys, (monotonic() - begun) / (minutes * 60))
 
-        harm = asyncio.create_task(_harm(made, chance, share))
+        harming = asyncio.create_task(harm(made, chance, share))
         await asyncio.gather(*map(ask, apps))
-        harm.cancel()
-        (end,) = await asyncio.gather(harm, return_exceptions=True)
+        harming.cancel()
+        (end,) = await asyncio.gather(harming, return_exceptions=True)
         if not isinstance(end, asyncio.CancelledError):
             result.complaints.append(f"nothing was killed any more: {end!r}")
         result.seconds = monotonic() - begun
@@ -98,7 +98,8 @@ async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
     return result
 
 
-async def _harm(made: Cluster, chance: Random, share: Callable[[], float]) -> None:
+async def harm(made: Cluster, chance: Random, share: Callable[[], float]) -> None:
+    """Kill sandboxes and Redis until cancelled. `share` returns the completed share of the run."""
     while True:
         until = monotonic() + chance.uniform(*_KILLS)
         while monotonic() < until:
