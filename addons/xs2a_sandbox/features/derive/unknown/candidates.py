@@ -32,6 +32,7 @@ def candidates(
     """
     yield from _on_headers(scopes, wanted, others)
     yield from conditions_on_things(scopes, operation, wanted, others, is_success)
+    yield from scopes.quotas.get(operation, ()) if wanted and not is_success else ()
     for name, amount in scopes.covers.get(operation, ()) if wanted and not is_success else ():
         value = next((found for one in wanted if (found := one.at(amount)) is not None), None)
         yield Condition(f"({number_source(value, source_of(amount))} or 0) > let.{name}", 69, "cover", amount)

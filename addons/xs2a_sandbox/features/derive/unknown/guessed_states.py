@@ -95,6 +95,14 @@ def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
                     yield donor.guess(Condition(source, 34, "right", lookup.place, lookup.name))
 
 
+def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """An access that is used up for one operation is used up for all that read accounts."""
+    for condition in known.scopes.quotas.get(known.operation, ()):
+        donor = next((check for check in known.every if check.condition.kind == "quota"), None)
+        if donor and donor.answer.operation is not known.operation and not known.accepts(condition.source):
+            yield donor.guess(condition)
+
+
 def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A page with a form can be used until the thing is decided on."""
     oks = known.oks

@@ -14,6 +14,7 @@ from xs2a_sandbox.features.derive.unknown.guessed_fields import (
 from xs2a_sandbox.features.derive.unknown.guessed_states import (
     guess_again,
     guess_old_tokens,
+    guess_quotas,
     guess_rights,
     guess_states,
     guess_used_up,
@@ -39,7 +40,7 @@ def add_guesses(
         known = KnownOperation(scopes, operation, classes[operation], own, every)
         for guess in (_guess_mistakes, guess_old_tokens, guess_preconditions, guess_secrets, guess_rights):
             known.guesses += guess(known)
-        for guess in (guess_used_up, guess_unticked, guess_dropped_secret, guess_again, guess_states):
+        for guess in (guess_quotas, guess_used_up, guess_unticked, guess_dropped_secret, guess_again, guess_states):
             known.guesses += guess(known)
         guessed[operation] = order(scopes, operation, [*own, *known.guesses])
     return guessed

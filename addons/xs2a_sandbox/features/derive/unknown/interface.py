@@ -13,10 +13,11 @@ from xs2a_sandbox.features.derive.unknown.lists import Listing, find_listings
 from xs2a_sandbox.features.derive.unknown.named_accounts import NamedAccounts, find_named_accounts
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation, find_operations
 from xs2a_sandbox.features.derive.unknown.outcomes import find_envelope, find_successes
+from xs2a_sandbox.features.derive.unknown.quotas import Quota, find_quotas
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.states import find_machines
-from xs2a_sandbox.features.derive.unknown.things import World
+from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
 from xs2a_sandbox.features.derive.unknown.written_lists import check_period
 
 _MOST_PLACES = 4
@@ -32,6 +33,7 @@ class LearnedInterface:
     listings: Mapping[LearnedOperation, Listing]
     balances: Sequence[Balance]
     named_accounts: Sequence[NamedAccounts]
+    quotas: Mapping[ThingKind, Quota]
     checks: dict[LearnedOperation, list[LearnedCheck]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
 
@@ -47,7 +49,9 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
     scopes = ExchangeScopes(world, machines)
     classes = find_classes(world, machines)
     listings = find_listings(scopes)
-    learned = LearnedInterface(seen, scopes, classes, listings, find_balances(scopes), find_named_accounts(scopes))
+    quotas = find_quotas(scopes, classes)
+    balances, accounts = find_balances(scopes), find_named_accounts(scopes)
+    learned = LearnedInterface(seen, scopes, classes, listings, balances, accounts, quotas)
     checks: dict[LearnedOperation, list[LearnedCheck]] = {}
     for operation in world.operations:
         checks[operation], left = find_checks(scopes, operation, classes[operation])

@@ -8,6 +8,7 @@ from typing import Any
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
@@ -37,7 +38,10 @@ class ThingLookup:
 
 
 class ExchangeScopes:
-    """The things and values of every exchange. `covers` has balances that a request must not exceed."""
+    """The things and values of every exchange.
+
+    `covers` has balances that a request must not exceed, `quotas` when a thing has been used too often.
+    """
 
     def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
         self.world = world
@@ -47,6 +51,8 @@ class ExchangeScopes:
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
         self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
+        self.quotas: dict[LearnedOperation, list[Condition]] = {}
+        self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
         self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
 
@@ -141,6 +147,8 @@ class ExchangeScopes:
             "sent": created.body if created.body is not None else created.form or {},
             "headers": dict(created.headers),
             "form": form or None,
+            "used": self._used.get((thing, one), 0),
+            "used_on": one.time.date().isoformat(),
             "of": {
                 lookup.name: (other.created.body or {}) | {"id": other.keys[other.kind.id][0]}
                 for lookup, other in self.found(created)
@@ -153,6 +161,11 @@ class ExchangeScopes:
         self.extra[one] = {**self.extra.get(one, {}), **values}
         self._scopes.pop((one, True), None)
         self._scopes.pop((one, False), None)
+
+    def add_uses(self, used: Mapping[tuple[LearnedThing, SeenExchange], int]) -> None:
+        """Add how often things had been used on the day of an exchange, before it."""
+        self._used |= used
+        self._scopes.clear()
 
     def value(self, source: str, one: SeenExchange, *, after: bool = True) -> Any:
         """Return what an expression is for an exchange; None if it cannot be computed."""

@@ -14,6 +14,8 @@ from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.redaction.values import DROPPED
 
 MISSING = object()
+_INTERNAL = frozenset("state sent headers form of made since kind used used_on".split())
+"""Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
 
 
@@ -237,7 +239,7 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
     for name, thing in documents.items():
         yield f"let.{name}.state", thing["state"]
         for key, value in thing.items():
-            if key not in ("state", "sent", "headers", "form", "of", "made", "since", "kind"):
+            if key not in _INTERNAL:
                 yield expression("let", (name, key)), value
     for root in ("path", "body"):
         yield from below(root, scope[root])

@@ -58,10 +58,13 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
         effects += _store_new(learned, kind, oks)
     changed: set[str] = set()
     for lookup in scopes.lookups[operation]:
-        if after := write_changed(learned, operation, lookup, oks):
+        after = write_changed(learned, operation, lookup, oks)
+        # Errors can be uses, too.
+        uses = _count_uses(learned, lookup, checks, names)
+        if after or uses:
             changed.add(lookup.name)
-            lets[lookup.name + AFTER] = after
-            effects += _store_changed(lookup, ok)
+            lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | uses]}
+            effects += _store_changed(lookup, "" if uses else f"{ok} and ")
     for check in checks:
         if check.condition.owner:
             effects.append(_store_secret(check.condition, ok))
@@ -101,6 +104,17 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation) -> dict[
     return lets
 
 
+def _count_uses(
+    learned: LearnedInterface, lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
+) -> dict[str, str]:
+    """Return what changes in an access that can only be used so often: all requests count that it does not refuse."""
+    quota = next((one for one in learned.quotas.values() if one.is_for(lookup)), None)
+    at = next((at for at, check in enumerate(checks) if check.condition.kind == "quota"), None)
+    if quota is None or at is None:
+        return {}
+    return quota.count(lookup, list(dict.fromkeys(names[check] for check in checks[: at + 1])))
+
+
 def _outcome_names(checks: Sequence[LearnedCheck]) -> dict[LearnedCheck, str]:
     """Return a name for each check. Checks with the same answer share it."""
     names: dict[LearnedCheck, str] = {}
@@ -135,12 +149,12 @@ def _store_new(learned: LearnedInterface, kind: ThingKind, oks: Successes) -> It
             yield {"set": f"state.{NAMES}[let.new.{key} ~ '']", "to": {kind.name: "{{ let.new.id }}"}, "when": when}
 
 
-def _store_changed(lookup: ThingLookup, ok: str) -> Iterator[dict[str, Any]]:
+def _store_changed(lookup: ThingLookup, when: str) -> Iterator[dict[str, Any]]:
     for kind, _ in lookup.kinds:
         yield {
             "set": f"state.{collection(kind)}[let.{lookup.name}.id ~ '']",
             "to": braced(f"let.{lookup.name}{AFTER}"),
-            "when": f"{ok} and let.{lookup.name}.kind == {literal(kind.name)}",
+            "when": f"{when}let.{lookup.name}.kind == {literal(kind.name)}",
         }
 
 

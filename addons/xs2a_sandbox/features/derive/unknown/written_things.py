@@ -103,6 +103,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "version": 1,
         "state": machine.first if machine else "there",
         "reads": 0,
+        "used": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
         "form": None,
         "headers": {name: braced(f"headers[{literal(name)}]") for name in first.headers if name not in scopes.nonces},
@@ -114,13 +115,15 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
     }
 
 
-def write_changed(learned: LearnedInterface, operation: LearnedOperation, lookup: ThingLookup, oks: Successes) -> Any:
-    """Return the thing after a request that was answered well, or None if the operation does not change it."""
+def write_changed(
+    learned: LearnedInterface, operation: LearnedOperation, lookup: ThingLookup, oks: Successes
+) -> dict[str, Any]:
+    """Return the members of a thing that change with a request that was answered well."""
     scopes = learned.scopes
     machines = scopes.machines_of(lookup)
     is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
     if not machines or lookup.rows or not is_main:
-        return None
+        return {}
     name = f"let.{lookup.name}"
     ok_names = literal([answer.name for _, answer in oks])
     state = f"{name}.state"
@@ -141,7 +144,7 @@ def write_changed(learned: LearnedInterface, operation: LearnedOperation, lookup
         is_new = f"({state}) != {name}.state"
         after["since"] = braced(f"clock.seconds if {is_new} else {name}.since")
         after["version"] = braced(f"{name}.version + 1 if {is_new} else {name}.version")
-    return {"merge": [braced(name), after]} if after else None
+    return after
 
 
 def _next_state(

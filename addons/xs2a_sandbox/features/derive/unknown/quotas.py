@@ -1,0 +1,133 @@
+"""Learns how often an access can be used in a day, such as four times without the customer (PSD2, RTS article 36)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
+
+_RANK = 36
+"""After the checks of the access, before those of the account and of parameters."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """How often a thing of a kind can be named at `place` in a day: a number, or the member of its request with it.
+
+    Requests with the header `unless` do not count.
+    """
+
+    kind: ThingKind
+    place: Place
+    unless: str
+    most: Place | int
+
+    def is_for(self, lookup: ThingLookup) -> bool:
+        return lookup.place == self.place and [kind for kind, _ in lookup.kinds] == [self.kind]
+
+    def condition(self, lookup: ThingLookup) -> Condition:
+        """Return when a thing was named as often as it can be today."""
+        name = f"let.{lookup.name}"
+        most = str(self.most) if isinstance(self.most, int) else expression(f"{name}.sent", self.most)
+        counts = f"headers[{literal(self.unless)}] is none and " if self.unless else ""
+        used_up = f"{name}.used_on == today(0) and {name}.used >= {most}"
+        return Condition(f"{counts}{used_up}", _RANK, "quota", self.place, lookup.name)
+
+    def count(self, lookup: ThingLookup, refused: Sequence[str]) -> dict[str, str]:
+        """Return the members of a thing with its uses. Requests with the outcomes `refused` do not count."""
+        name = f"let.{lookup.name}"
+        counts = f"headers[{literal(self.unless)}] is none and " if self.unless else ""
+        counts += f"let.outcome not in {literal(list(refused))}"
+        count = f"({name}.used + 1 if {name}.used_on == today(0) else 1)"
+        return {
+            "used": braced(f"{count} if {counts} else {name}.used"),
+            "used_on": braced(f"today(0) if {counts} else {name}.used_on"),
+        }
+
+
+def find_quotas(
+    scopes: ExchangeScopes, classes: Mapping[LearnedOperation, Sequence[AnswerClass]]
+) -> dict[ThingKind, Quota]:
+    """Find the quotas, and give the scopes how often each thing has been used, and the conditions."""
+    found: dict[ThingKind, Quota] = {}
+    reads = [operation for operation in classes if _reads_accounts(scopes, operation)]
+    for operation in reads:
+        for answer in (answer for answer in classes[operation] if not answer.is_ok):
+            for lookup in scopes.lookups[operation]:
+                if lookup.kinds and lookup.kinds[0][0] not in found and (quota := _find(scopes, reads, lookup, answer)):
+                    found[quota.kind] = quota
+    for quota in found.values():
+        counted = _counted(scopes, reads, quota)
+        scopes.add_uses({(thing, one): _count(counted, one, thing) for one, thing in counted})
+        for operation in reads:
+            own = [quota.condition(lookup) for lookup in scopes.lookups[operation] if quota.is_for(lookup)]
+            scopes.quotas.setdefault(operation, []).extend(own)
+    return found
+
+
+def _reads_accounts(scopes: ExchangeScopes, operation: LearnedOperation) -> bool:
+    has_rows = any(lookup.rows for lookup in scopes.lookups[operation])
+    tells_rows = any(rows.told_by is operation for rows in scopes.world.rows)
+    return (has_rows or tells_rows) and scopes.world.made_by(operation) is None
+
+
+def _find(
+    scopes: ExchangeScopes, reads: Sequence[LearnedOperation], lookup: ThingLookup, answer: AnswerClass
+) -> Quota | None:
+    """Return the quota that explains an error."""
+    if len(lookup.kinds) != 1 or not scopes.machines_of(lookup):
+        return None
+    kind = lookup.kinds[0][0]
+    oks = {name for one in scopes.is_ok if scopes.is_ok[one] for name in one.headers}
+    unless = ["", *sorted(oks - {name for one in answer.seen for name in one.headers})]
+    numbers = [place for place, value in leaves(kind.example.body) if type(value) is int and place]
+    limits: list[Place | int] = [*numbers, 0]
+    for quota in (Quota(kind, lookup.place, name, most) for name in unless for most in limits):
+        counted = _counted(scopes, reads, quota)
+        used = [(one, thing, _count(counted, one, thing)) for one, thing in counted]
+        refused = [count for one, _, count in used if one in answer.seen]
+        good = [count for one, _, count in used if scopes.is_ok[one]]
+        if len(refused) < len(answer.seen) or min(refused) < 2:
+            continue
+        if isinstance(quota.most, int):
+            if answer.status == 429 and all(count < min(refused) for count in good):
+                return Quota(kind, lookup.place, quota.unless, min(refused))
+        elif all(
+            (count >= _limit(quota.most, thing)) == (one in answer.seen)
+            for one, thing, count in used
+            if scopes.is_ok[one] or one in answer.seen
+        ):
+            return quota
+    return None
+
+
+def _limit(place: Place, thing: LearnedThing) -> int:
+    value = dict(leaves(thing.created.body)).get(place)
+    return value if isinstance(value, int) else 0
+
+
+def _counted(
+    scopes: ExchangeScopes, reads: Sequence[LearnedOperation], quota: Quota
+) -> list[tuple[SeenExchange, LearnedThing]]:
+    """Return the reads that name a thing while it is in a state in which such reads are answered well."""
+    named = [
+        (one, thing, scopes.snapshot(thing, one, after=False)["state"])
+        for operation in reads
+        for one in operation.seen
+        for lookup, thing in scopes.found(one)
+        if quota.is_for(lookup) and quota.unless not in one.headers
+    ]
+    good = {state for one, _, state in named if scopes.is_ok[one]}
+    return [(one, thing) for one, thing, state in named if state in good]
+
+
+def _count(counted: Sequence[tuple[SeenExchange, LearnedThing]], one: SeenExchange, thing: LearnedThing) -> int:
+    """Return how often a thing was used before, on the same day."""
+    day = one.time.date()
+    return sum(other is thing and use.number < one.number and use.time.date() == day for use, other in counted)
