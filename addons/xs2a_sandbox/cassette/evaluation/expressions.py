@@ -23,15 +23,15 @@ from jinja2.visitor import NodeTransformer
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.id_form import is_form
 from xs2a_sandbox.cassette.evaluation.state_words import STATES
-from xs2a_sandbox.cassette.evaluation.text_forms import matches, sha256, strftime, strptime
+from xs2a_sandbox.cassette.evaluation.text_forms import has_format, matches, sha256, strftime, strptime
 from xs2a_sandbox.cassette.evaluation.values import as_time, merge_patch, to_text
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, charge_entries, meter, size, spend
 from xs2a_sandbox.errors import ExpressionError
 
 FILTERS = frozenset(
-    "abs capitalize count d default decimal dictsort first int items join last length list lower map matches max min "
-    "reject rejectattr replace reverse round select selectattr sha256 sort split strftime string strptime sum title "
-    "trim unique upper urlencode".split()
+    "abs capitalize count d default decimal dictsort first has_format int items join last length list lower map "
+    "matches max min reject rejectattr replace reverse round select selectattr sha256 sort split strftime string "
+    "strptime sum title trim unique upper urlencode".split()
 )
 
 SHALLOW = frozenset(
@@ -120,6 +120,7 @@ def _environment() -> _Environment:
         "d": _default,
         "decimal": _decimal,
         "default": _default,
+        "has_format": has_format,
         "int": _int,
         "join": _join,
         "map": _map,
@@ -134,7 +135,7 @@ def _environment() -> _Environment:
         "sum": _sum,
         "urlencode": lambda value: quote(value, safe=""),
     }
-    for name in "capitalize lower matches replace sha256 split strptime title trim upper urlencode".split():
+    for name in "capitalize has_format lower matches replace sha256 split strptime title trim upper urlencode".split():
         environment.filters[name] = _on_text(environment.filters[name])
     for name in set(environment.filters) - FILTERS:
         del environment.filters[name]

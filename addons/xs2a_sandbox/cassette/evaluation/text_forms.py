@@ -1,4 +1,4 @@
-"""Filters for texts in a form of the bank's own: patterns, hashes, and dates that are not written as in ISO 8601."""
+"""Filters for the forms of texts: patterns, formats, hashes, and dates that are not written as in ISO 8601."""
 
 import re
 from base64 import b64encode
@@ -10,6 +10,7 @@ from typing import Any
 import re2
 
 from xs2a_sandbox.cassette.evaluation.values import to_text
+from xs2a_sandbox.documents.formats import FORMATS
 
 _DIRECTIVE = re.compile("%.", re.DOTALL)
 
@@ -17,6 +18,13 @@ _DIRECTIVE = re.compile("%.", re.DOTALL)
 def matches(value: Any, pattern: str) -> bool:
     """Return whether the pattern is found in the text. Raises ValueError for an invalid pattern."""
     return _compiled(pattern).search(to_text(value)) is not None
+
+
+def has_format(value: Any, name: str) -> bool:
+    """Return whether a text has one of the formats of matchers. Raises ValueError for an unknown format."""
+    if name not in FORMATS:
+        raise ValueError(f"unknown format {name!r}; the formats are {', '.join(sorted(FORMATS))}")
+    return bool(FORMATS[name](to_text(value)))
 
 
 @lru_cache(512)

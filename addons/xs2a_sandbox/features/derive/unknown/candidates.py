@@ -72,9 +72,9 @@ def _on_headers(
         )
         yield Condition(f"{source} is none", 21 if is_precondition else 4 if names_thing else 0, "missing", place)
         values = {one.headers[name] for one in others}
-        if name in scopes.nonces:
+        if name in scopes.nonces or name in scopes.request_ids.values():
             good = [one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers]
-            if min(map(len, good), default=0) >= 8:
+            if min((len(text) for text in good if text != DROPPED), default=8) >= 8:
                 short = f"({source} | default('absent, and so not short') | length) < 8"
                 yield Condition(short, 1, "short", place)
         elif len(values) == 1 and values != {DROPPED} and not is_precondition and not names_thing:

@@ -1,14 +1,20 @@
 """Guesses about what requests must have: preconditions, secrets, and the fields of a page's form."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from xs2a_sandbox.features.derive.expression_text import literal
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.candidates import other_secret
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, split_successes
+from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
-from xs2a_sandbox.features.derive.unknown.places import source_of
+from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import AGAIN
 from xs2a_sandbox.redaction.values import DROPPED
+
+_ATTEMPTS = 3
 
 
 def guess_preconditions(known: KnownOperation) -> Iterator[LearnedCheck]:
@@ -82,3 +88,66 @@ def guess_dropped_secret(known: KnownOperation) -> Iterator[LearnedCheck]:
             owner, place = ("form", names[0]), ("form", secrets[0])
             condition = Condition(other_secret(owner, place), 44, "credentials", place, owner=owner)
             yield LearnedCheck(condition, answer, (), is_guess=True)
+
+
+def guess_attempts(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A customer who gives a wrong secret for the third time has declined."""
+    declined = [answer for answer in known.classes if answer.status in (302, 303) and _declines(known, answer)]
+    secrets = [condition for condition in known.conditions if condition.kind == "credentials"]
+    for lookup in known.lookups if len(declined) == 1 and secrets else ():
+        if known.scopes.machines_of(lookup):
+            wrong = f"({secrets[0].source}) and let.{lookup.name}.wrong >= {_ATTEMPTS - 1}"
+            condition = Condition(wrong, 43, "attempts", secrets[0].place, lookup.name)
+            yield LearnedCheck(condition, declined[0], (), is_guess=True)
+
+
+def _declines(known: KnownOperation, answer: AnswerClass) -> bool:
+    """Return whether an answer always shows that a thing has come to its end."""
+    ends = [
+        change.after in machine.lasts
+        for machine in known.scopes.machines.values()
+        for change in machine.by_request
+        if change.one in answer.seen
+    ]
+    return bool(ends) and all(ends)
+
+
+def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A request that has the same id and body as one before makes nothing: 200 and the first thing."""
+    header = known.scopes.request_ids.get(known.operation)
+    made = next((answer for answer in known.classes if any(map(known.scopes.world.made, answer.seen))), None)
+    if header and made and made.seen[0].document is not None:
+        again = replace(made, name="repeated", is_guess=True)
+        condition = Condition(f"let.{AGAIN}", 12, "repeated", ("headers", header))
+        yield LearnedCheck(condition, again, (), is_guess=True)
+
+
+def guess_form(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """An operation that takes a form does not take JSON: 415 (RFC 9110)."""
+    takes_forms = known.oks and all(one.form is not None and one.document is not None for one in known.oks)
+    if takes_forms and known.every:
+        condition = Condition("body is not none", 9, "not a form")
+        yield LearnedCheck(condition, known.invent_error(415, "not-a-form"), (), is_guess=True)
+
+
+def guess_other_owner(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A customer cannot decide on a payment from an account of somebody else: the page says so (403)."""
+    page = next((one for one in known.oks if one.status in (302, 303)), None)
+    secret = next((condition for condition in known.conditions if condition.kind == "credentials"), None)
+    customers = {one.at(secret.owner) for one in known.oks if one.at(secret.owner) is not None} if secret else set()
+    if page is None or secret is None or len(customers) != 1:
+        return
+    texts = [value for rows in known.scopes.world.rows for row in rows.entries for value in row.values()]
+    accounts = list(dict.fromkeys(text for text in texts if isinstance(text, str) and FORMATS["iban"](text)))
+    is_customer = f"{source_of(secret.owner)} == {literal(customers.pop())}"
+    for lookup in known.lookups:
+        for kind, _ in lookup.kinds:
+            sent = [dict(leaves(thing.created.body)) for thing in kind.things]
+            for place in sent[0]:
+                if not all(one.get(place) in accounts for one in sent):
+                    continue
+                is_kind = f"let.{lookup.name}.kind == {literal(kind.name)}"
+                is_other = f"{expression(f'let.{lookup.name}.sent', place)} not in {literal(accounts)}"
+                source = f"{is_customer} and {is_kind} and {is_other}"
+                condition = Condition(source, 46, "owner", secret.owner, lookup.name)
+                yield LearnedCheck(condition, known.invent_page(page, 403, "other-owner"), (), is_guess=True)

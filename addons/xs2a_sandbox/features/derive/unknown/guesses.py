@@ -6,8 +6,12 @@ from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, order
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.guessed_fields import (
+    guess_attempts,
     guess_dropped_secret,
+    guess_form,
+    guess_other_owner,
     guess_preconditions,
+    guess_repeated,
     guess_secrets,
     guess_unticked,
 )
@@ -19,9 +23,10 @@ from xs2a_sandbox.features.derive.unknown.guessed_states import (
     guess_states,
     guess_used_up,
 )
+from xs2a_sandbox.features.derive.unknown.guessed_values import guess_impossible_values
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
+from xs2a_sandbox.features.derive.unknown.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import leaves
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 
@@ -38,9 +43,7 @@ def add_guesses(
     guessed = {}
     for operation, own in checks.items():
         known = KnownOperation(scopes, operation, classes[operation], own, every)
-        for guess in (_guess_mistakes, guess_old_tokens, guess_preconditions, guess_secrets, guess_rights):
-            known.guesses += guess(known)
-        for guess in (guess_quotas, guess_used_up, guess_unticked, guess_dropped_secret, guess_again, guess_states):
+        for guess in _GUESSES:
             known.guesses += guess(known)
         guessed[operation] = order(scopes, operation, [*own, *known.guesses])
     return guessed
@@ -58,7 +61,7 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
         donor = _donor(known, condition)
         if donor and _is_relevant(known, condition):
             taken.append(condition)
-            yield donor.guess(condition, _instead(donor, condition))
+            yield donor.guess(condition, instead(donor, condition))
 
 
 def _is_same_matter(condition: Condition, other: Condition) -> bool:
@@ -108,36 +111,26 @@ def _is_like(condition: Condition, check: LearnedCheck) -> bool:
         is_same = other.place == condition.place if is_header else other.name == condition.name
         return other.kind == "unknown" and is_same
     if condition.kind in _FORMS:
-        return other.kind in _FORMS and other.place[0] != "headers" and _mention(check) is not None
+        return other.kind in _FORMS and other.place[0] != "headers" and find_mention(check) is not None
     return condition.kind == other.kind == "unreadable"
 
 
-def _mention(check: LearnedCheck) -> str | None:
-    """Return the text in an error that names the wrong place."""
-    names = [str(step) for step in check.condition.place[1:] if isinstance(step, str)]
-    if not names:
-        return None
-    full = ".".join(names)
-    for one in check.answer.seen:
-        for _, value in leaves(one.document):
-            if isinstance(value, str) and (value in (names[-1], full) or value.endswith((f".{full}", f"/{names[-1]}"))):
-                return value
-    return None
-
-
-def _instead(donor: LearnedCheck, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the texts to replace in the error, so that it names the other place."""
-    if condition.kind == "unknown":
-        is_same = not donor.condition.name or condition.name == donor.condition.name
-        return () if is_same else ((donor.condition.name, condition.name),)
-    told = _mention(donor)
-    if told is None:
-        return ()
-    names = [str(step) for step in donor.condition.place[1:]]
-    mine = [str(step) for step in condition.place[1:]]
-    full = ".".join(names)
-    new = told.removesuffix(full) + ".".join(mine) if told.endswith(full) else told.removesuffix(names[-1]) + mine[-1]
-    root, _, rest = new.partition(".")
-    if root in ("body", "query", "header", "headers") and condition.place[0] in ("body", "query"):
-        new = f"{condition.place[0]}.{rest}"
-    return ((told, new), (names[-1], mine[-1]))
+_GUESSES = (
+    _guess_mistakes,
+    guess_old_tokens,
+    guess_preconditions,
+    guess_secrets,
+    guess_rights,
+    guess_quotas,
+    guess_impossible_values,
+    guess_used_up,
+    guess_unticked,
+    guess_dropped_secret,
+    guess_attempts,
+    guess_other_owner,
+    guess_form,
+    guess_again,
+    guess_repeated,
+    guess_states,
+)
+"""Each sees what those before it have guessed."""

@@ -62,6 +62,9 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
         ]
     add_endings(scopes, checks, classes)
     learned.checks = add_guesses(scopes, checks, classes)
+    for named in accounts:
+        for operation, own in learned.checks.items():
+            named.add_checks(scopes, operation, own)
     for operation, listing in listings.items():
         learned.checks[operation] += check_period(listing, learned.checks[operation])
     return learned

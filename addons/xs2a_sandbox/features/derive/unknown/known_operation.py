@@ -9,6 +9,7 @@ from xs2a_sandbox.features.derive.unknown.candidates import candidates
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.error_codes import change_status, find_free_number
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
@@ -70,12 +71,9 @@ class KnownOperation:
         """Return an error in the form of the bank's errors."""
         own = (check for check in self.every if check.answer.operation is self.operation)
         like = next(own, self.every[0]).answer.seen[0]
-        document = like.document if isinstance(like.document, dict) else {}
-        changed = {
-            member: status if value == like.status and not isinstance(value, bool) else value
-            for member, value in document.items()
-        }
-        return self.invent_answer(like, status, name, document=changed or None)
+        answers = [check.answer for check in self.every]
+        document = change_status(like.document, like.status, status, find_free_number(answers))
+        return self.invent_answer(like, status, name, document=document)
 
     def invent_page(self, like: SeenExchange, status: int, name: str) -> AnswerClass:
         return self.invent_answer(like, status, name, text=_PAGE, answer_headers={}, media="text/html")

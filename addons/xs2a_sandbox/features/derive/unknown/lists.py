@@ -18,6 +18,8 @@ type Pages = Sequence[tuple[SeenExchange, list[dict[str, Any]]]]
 """The entries that each exchange shows."""
 _TO = ("to", "until", "before", "end", "max", "bis")
 """Parts of the names of parameters for the last day."""
+_PERIODS = {"from": ("to",), "since": ("until", "before"), "start": ("end",), "after": ("before",)}
+"""Words in the names of parameters for the first day of a period, and for its last day."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,7 @@ class Listing:
     day: str = ""
     form: DateForm | None = None
     since: Place | None = None
-    until: Place | None = None
-    is_until_exclusive: bool = False
+    untils: list[Place] = field(default_factory=list)
     paging: Paging = field(default_factory=Paging)
     is_newest_first: bool = False
     booked: list[tuple[LearnedThing, SeenExchange, dict[str, Any]]] = field(default_factory=list)
@@ -150,9 +151,24 @@ def _find_filters(listing: Listing, pages: Pages) -> None:
             is_last = any(word in name for word in _TO) and "from" not in name
             if all(day >= form.day(value) for day in days) and not is_last:
                 listing.since = listing.since or place
-            elif all(day <= form.day(value) for day in days):
-                listing.until = listing.until or place
-                listing.is_until_exclusive = "before" in name
+            elif all(day <= form.day(value) for day in days) and place not in listing.untils:
+                listing.untils.append(place)
+    if listing.since and not listing.untils:
+        listing.untils = list(_counterparts(listing.since))
+
+
+def _counterparts(place: Place) -> Iterator[Place]:
+    """Yield, as guesses, the names of the parameter for the last day next to one for the first day."""
+    *steps, name = map(str, place)
+    for first, lasts in _PERIODS.items():
+        for word, change in ((first, str.lower), (first.capitalize(), str.capitalize)):
+            if word in name:
+                yield from ((*steps, name.replace(word, change(last))) for last in lasts)
+
+
+def is_exclusive(place: Place) -> bool:
+    """Return whether a parameter names the day after the last one."""
+    return "before" in str(place[-1]).lower()
 
 
 def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Paging:
@@ -165,7 +181,7 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
     ]
     for one, rows, entries, start in starts:
         for place, value in _parameters(one).items():
-            if place in (listing.since, listing.until):
+            if place in (listing.since, *listing.untils):
                 continue
             if str(value) in scopes.world.cursors:
                 paging = replace(paging, cursor=place)
@@ -262,9 +278,8 @@ def _is_within(listing: Listing, row: Mapping[str, Any], asked: Mapping[Place, A
     if not listing.form:
         return True
     day = listing.form.day(row[listing.day])
-    since, until = asked.get(listing.since or ()), asked.get(listing.until or ())
+    since = asked.get(listing.since or ())
     if (form := date_form(since)) and day < form.day(since):
         return False
-    if not (form := date_form(until)):
-        return True
-    return day < form.day(until) if listing.is_until_exclusive else day <= form.day(until)
+    lasts = [(place, form.day(asked[place])) for place in listing.untils if (form := date_form(asked.get(place)))]
+    return all(day < last if is_exclusive(place) else day <= last for place, last in lasts)

@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced, expression
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import pattern_of
+from xs2a_sandbox.features.derive.unknown.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place, change_texts, leaves
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.places import Place, change_texts, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.things import Rows, ThingKind
 
 _KEY_LENGTH = 12
@@ -27,7 +31,7 @@ class NamedAccounts:
         self, lookups: Sequence[ThingLookup], operation: LearnedOperation, known: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the named values of an operation for the accounts that its access names by number."""
-        access = next((one for one in lookups if [kind for kind, _ in one.kinds] == [self.kind]), None)
+        access = self._find_access(lookups)
         if access is None:
             return {}
         numbers = expression(f"let.{access.name}.sent", self.place)
@@ -44,12 +48,38 @@ class NamedAccounts:
                 made[lookup.name] = braced(f"let.named[0] if {is_list} else {every}")
         return made
 
+    def add_checks(self, scopes: ExchangeScopes, operation: LearnedOperation, known: list[LearnedCheck]) -> None:
+        """Add, as guesses, that numbers must be right, and that an access is only good for its own accounts."""
+        if operation is self.kind.made_by:
+            source = source_of(("body", *self.place))
+            donors = [check for check in known if check.condition.place[:1] == ("body",) and find_mention(check)]
+            wrong = f"{source} == [] or false in ({source} | map('has_format', 'iban') | list)"
+            condition = Condition(f"{source} is not string and ({wrong})", 53, "form", ("body", *self.place))
+            if donors and all(FORMATS["iban"](row[self.number]) for row in self.rows.entries):
+                known.append(donors[0].guess(condition, instead(donors[0], condition)))
+        access = self._find_access(scopes.lookups[operation])
+        donor = next((check for check in known if _is_on(check, access, "state")), None)
+        for lookup in scopes.lookups[operation] if access and donor else ():
+            at = next((at for at, check in enumerate(known) if _is_on(check, lookup, "unknown")), None)
+            if lookup.rows is self.rows and access and donor and at is not None:
+                every = f"map(attribute={literal('.'.join(('sent', *map(str, self.place))))})"
+                elsewhere = f"{lookup.source} in (let.{plural(self.kind)} | {every} | join(' '))"
+                source = f"let.{access.name} and not let.{lookup.name} and {elsewhere}"
+                known.insert(at, donor.guess(Condition(source, 39, "outside", lookup.place, lookup.name)))
+
+    def _find_access(self, lookups: Sequence[ThingLookup]) -> ThingLookup | None:
+        return next((one for one in lookups if [kind for kind, _ in one.kinds] == [self.kind]), None)
+
     def _account(self) -> Any:
         """Return an account like the recorded ones, with another number and key."""
         first = self.rows.entries[0]
         number, key = str(first[self.number]), str(first[self.rows.key])
         new_key = "{{ number[-" + str(_KEY_LENGTH) + ":] }}"
         return change_texts(first, lambda text: text.replace(number, "{{ number }}").replace(key, new_key))
+
+
+def _is_on(check: LearnedCheck, lookup: ThingLookup | None, kind: str) -> bool:
+    return lookup is not None and check.condition.kind == kind and check.condition.name == lookup.name
 
 
 def find_named_accounts(scopes: ExchangeScopes) -> list[NamedAccounts]:

@@ -1,6 +1,7 @@
 """The recording as expressions see it: for every exchange the roots that a cassette would have, and the things then."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,8 +15,12 @@ from xs2a_sandbox.features.derive.unknown.places import Place
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.states import ByRequest, StateMachine, unix_seconds
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, World, pick
+from xs2a_sandbox.redaction.values import DROPPED
 
 AFTER = "_after"
+AGAIN = "again"
+"""The named value with the thing that the same request has made before."""
+_REQUEST_ID = re.compile(r"idempotency|request.?(id|token|key)$")
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class ExchangeScopes:
         self.lookups = {operation: list(_lookups(world, operation)) for operation in world.operations}
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
+        self.request_ids = {kind.made_by: name for kind in world.kinds if (name := _request_id(kind, self.nonces))}
         self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
@@ -215,3 +221,11 @@ def _nonces(world: World) -> set[str]:
         for name, value in one.headers.items():
             values.setdefault(name, []).append(value)
     return {name for name, ones in values.items() if len(ones) > 3 and len(set(ones)) > 0.7 * len(ones)}
+
+
+def _request_id(kind: ThingKind, nonces: Collection[str]) -> str | None:
+    """Return the header with which requests that make a thing can be recognised if they are sent again."""
+    for name, value in kind.example.headers.items():
+        if kind.example.method == "POST" and _REQUEST_ID.search(name) and (name in nonces or value == DROPPED):
+            return name
+    return None

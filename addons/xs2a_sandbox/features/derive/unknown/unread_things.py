@@ -38,7 +38,7 @@ def _write(learned: LearnedInterface, kind: ThingKind, operation: LearnedOperati
         return None
 
     # The path of the request that made the thing, and its key, are the path now.
-    address = f"{braced('request.path')}/{braced(f'let.{kind.name}.{kind.id}')}"
+    address = f"{braced('request.path')}/{braced(f'let.{kind.name}.id')}"
     answer = change_templates(write_answer(learned, made), lambda text: text.replace("let.new.", f"let.{kind.name}."))
     answer = without_unknown(answer, operation, {kind.name}, kind.name)
     answer = change_templates(

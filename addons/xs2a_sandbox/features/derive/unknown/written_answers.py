@@ -8,10 +8,11 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.error_codes import change_status, find_free_number
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts
-from xs2a_sandbox.features.derive.unknown.scopes import AFTER
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN
 from xs2a_sandbox.features.derive.unknown.templates import Templates
 from xs2a_sandbox.features.derive.unknown.written_lists import listing_sources
 
@@ -56,6 +57,9 @@ def _replace(value: Any, old: str, new: str) -> Any:
 def adopt_answer(learned: LearnedInterface, operation: LearnedOperation, check: LearnedCheck) -> dict[str, Any]:
     """Return the answer of a check. One of another operation must not name what this operation does not have."""
     answer = write_answer(learned, check.answer, check.instead)
+    if check.condition.kind == "repeated":
+        answer.pop("status", None)
+        return change_templates(answer, lambda text: text.replace("let.new.", f"let.{AGAIN}."))
     if check.answer.operation is operation:
         return answer
     theirs = [lookup.name for lookup in learned.scopes.lookups[check.answer.operation]]
@@ -81,13 +85,13 @@ def without_unknown(
                 text = re.sub(rf"\bpath\.{name}\b", f"path.{parameters[0]}" if parameters else "request.path", text)
         return text
 
-    renamed: dict[str, Any] = change_templates(answer, rename)
-    return renamed
+    return change_templates(answer, rename)
 
 
-def change_templates(value: Any, change: Callable[[str], str]) -> Any:
+def change_templates[T](value: T, change: Callable[[str], str]) -> T:
     """Change the texts with expressions."""
-    return change_texts(value, lambda text: change(text) if "{{" in text else text)
+    changed: T = change_texts(value, lambda text: change(text) if "{{" in text else text)
+    return changed
 
 
 def write_page(learned: LearnedInterface, answer: AnswerClass) -> str:
@@ -112,8 +116,8 @@ def write_page(learned: LearnedInterface, answer: AnswerClass) -> str:
     return f'<!doctype html><html><body><form method="post">{hidden}<button>OK</button></form></body></html>'
 
 
-def write_every_error(learned: LearnedInterface) -> Any:
-    """Return the body of errors that the sandbox itself finds, in the form of the bank's errors."""
+def write_every_error(learned: LearnedInterface) -> dict[str, Any]:
+    """Return the form of errors that the sandbox itself finds, which is that of the bank's errors."""
     classes = [
         answer
         for own in learned.classes.values()
@@ -122,13 +126,15 @@ def write_every_error(learned: LearnedInterface) -> Any:
     ]
     best = next((answer for answer in classes if answer.status == 404), classes[0] if classes else None)
     if best is None:
-        return {"error": "{{ error.code }}", "text": "{{ error.text }}"}
-    body = best.seen[0].document
-    return {
-        name: "{{ error.status }}"
-        if value == best.status
-        else "{{ error.text }}"
-        if isinstance(value, str) and " " in value
-        else value
-        for name, value in (body.items() if isinstance(body, dict) else ())
-    }
+        return {"body": {"error": "{{ error.code }}", "text": "{{ error.text }}"}}
+    one = best.seen[0]
+    path = "/" + "/".join(one.path)
+
+    def generalise(text: str) -> str:
+        if text == path:
+            return "{{ request.path }}"
+        return "{{ error.text }}" if " " in text and "{{" not in text else text
+
+    body = change_status(one.document, best.status, "{{ error.status }}", find_free_number(classes))
+    headers = {"headers": {"Content-Type": one.media}} if one.media not in ("", "application/json") else {}
+    return {**headers, "body": change_texts(body, generalise)}

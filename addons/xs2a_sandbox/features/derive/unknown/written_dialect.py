@@ -8,6 +8,7 @@ from xs2a_sandbox.features.derive.unknown.balances import write_first_balances
 from xs2a_sandbox.features.derive.unknown.braces import restore_braces
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.scopes import plural
+from xs2a_sandbox.features.derive.unknown.unread_lists import write_unread_lists
 from xs2a_sandbox.features.derive.unknown.unread_things import write_unread_things
 from xs2a_sandbox.features.derive.unknown.written_answers import write_every_error
 from xs2a_sandbox.features.derive.unknown.written_lists import write_entries
@@ -23,7 +24,7 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
         for operation in world.operations
         if not all(one.status == 405 for one in operation.seen)
     ]
-    written += write_unread_things(learned)
+    written += [*write_unread_things(learned), *write_unread_lists(learned)]
     lets: dict[str, Any] = {}
     shapes: dict[str, Any] = {}
     for kind in world.kinds:
@@ -38,5 +39,5 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
     sections: dict[str, Any] = {"cassette": 1, "title": title, "let": lets}
     if shapes:
         sections["shapes"] = shapes
-    sections["every_error"] = {"body": write_every_error(learned)}
+    sections["every_error"] = write_every_error(learned)
     return restore_braces(sections), [replace(one, value=restore_braces(one.value)) for one in written]

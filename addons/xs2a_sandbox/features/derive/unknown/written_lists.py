@@ -9,7 +9,7 @@ from xs2a_sandbox.features.derive.expression_text import braced, expression, lit
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import date_form
-from xs2a_sandbox.features.derive.unknown.lists import Listing
+from xs2a_sandbox.features.derive.unknown.lists import Listing, is_exclusive
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
@@ -44,12 +44,13 @@ def check_period(listing: Listing, checks: Sequence[LearnedCheck]) -> list[Learn
     """Return, as a guess, the check that a period does not end before it begins: answered like other bad parameters."""
     shown = (check for check in checks if check.condition.kind in ("limit", "cursor", "form") and not check.is_guess)
     donor = next(shown, None)
-    if donor is None or not listing.form or not listing.since or not listing.until:
+    if donor is None or not listing.form or not listing.since:
         return []
-    since, until = (listing.form.read(source_of(place)) for place in (listing.since, listing.until))
-    sign = ">=" if listing.is_until_exclusive else ">"
-    source = f"({since} or '') {sign} ({until} or '9999')"
-    return [donor.guess(Condition(source, 71, "period", listing.until))]
+    since, made = listing.form.read(source_of(listing.since)), []
+    for place in listing.untils:
+        until, sign = listing.form.read(source_of(place)), ">=" if is_exclusive(place) else ">"
+        made.append(donor.guess(Condition(f"({since} or '') {sign} ({until} or '9999')", 71, "period", place)))
+    return made
 
 
 def listing_sources(listing: Listing) -> list[str]:
@@ -100,7 +101,8 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
 
 def _filters(listing: Listing) -> Iterator[str]:
     """Yield the conditions for entries of the days that were asked for."""
-    for place, sign in ((listing.since, ">="), (listing.until, "<" if listing.is_until_exclusive else "<=")):
+    signs = [(place, "<" if is_exclusive(place) else "<=") for place in listing.untils]
+    for place, sign in ((listing.since, ">="), *signs):
         if place and listing.form:
             day, source = listing.form.read(expression("entry", (listing.day,))), source_of(place)
             yield f"({source} is none or {day} {sign} {listing.form.read(source)})"

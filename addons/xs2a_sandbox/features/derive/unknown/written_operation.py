@@ -13,13 +13,14 @@ from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import AFTER, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written_answers import adopt_answer, write_answer, write_page
 from xs2a_sandbox.features.derive.unknown.written_lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written_things import (
     NAMES,
     collection,
+    write_again,
     write_changed,
     write_lookup,
     write_new,
@@ -49,22 +50,25 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     names = _outcome_names(checks)
     is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
     lets = _write_lets(learned, operation)
+    made = learned.world.made_by(operation)
+    if made and any(check.condition.kind == "repeated" for check in checks):
+        lets[AGAIN] = write_again(made, scopes.request_ids[operation])
     last = "page" if is_page else names[checks[-1]] if checks else "done"
     lets["outcome"] = braced(_write_outcome(checks, names, oks, last))
     ok = f"let.outcome in {literal([answer.name for _, answer in oks])}"
     effects: list[dict[str, Any]] = []
-    if kind := learned.world.made_by(operation):
-        lets["new"] = write_new(scopes, operation, kind)
-        effects += _store_new(learned, kind, oks)
+    if made:
+        lets["new"] = write_new(scopes, operation, made)
+        effects += _store_new(learned, made, oks)
     changed: set[str] = set()
     for lookup in scopes.lookups[operation]:
         after = write_changed(learned, operation, lookup, oks)
-        # Errors can be uses, too.
-        uses = _count_uses(learned, lookup, checks, names)
-        if after or uses:
+        # Errors count, too.
+        counted = _count_uses(learned, lookup, checks, names) | _count_attempts(lookup, checks, names)
+        if after or counted:
             changed.add(lookup.name)
-            lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | uses]}
-            effects += _store_changed(lookup, "" if uses else f"{ok} and ")
+            lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | counted]}
+            effects += _store_changed(lookup, "" if counted else f"{ok} and ")
     for check in checks:
         if check.condition.owner:
             effects.append(_store_secret(check.condition, ok))
@@ -108,19 +112,34 @@ def _count_uses(
     learned: LearnedInterface, lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
 ) -> dict[str, str]:
     """Return what changes in an access that can only be used so often: all requests count that it does not refuse."""
-    quota = next((one for one in learned.quotas.values() if one.is_for(lookup)), None)
-    at = next((at for at, check in enumerate(checks) if check.condition.kind == "quota"), None)
+    quota, at = next((one for one in learned.quotas.values() if one.is_for(lookup)), None), _find_quota(checks)
     if quota is None or at is None:
         return {}
     return quota.count(lookup, list(dict.fromkeys(names[check] for check in checks[: at + 1])))
 
 
+def _find_quota(checks: Sequence[LearnedCheck]) -> int | None:
+    return next((at for at, check in enumerate(checks) if check.condition.kind == "quota"), None)
+
+
+def _count_attempts(
+    lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
+) -> dict[str, str]:
+    """Return the number of wrong secrets so far, if there can be too many."""
+    if not any(check.condition.kind == "attempts" and check.condition.name == lookup.name for check in checks):
+        return {}
+    wrong = literal([names[check] for check in checks if check.condition.kind == "credentials"])
+    name = f"let.{lookup.name}.wrong"
+    return {"wrong": braced(f"{name} + 1 if let.outcome in {wrong} else {name}")}
+
+
 def _outcome_names(checks: Sequence[LearnedCheck]) -> dict[LearnedCheck, str]:
-    """Return a name for each check. Checks with the same answer share it."""
+    """Return a name for each check. Checks with the same answer share it, if both or none use an access up."""
     names: dict[LearnedCheck, str] = {}
     taken: dict[str, Any] = {}
-    for check in checks:
-        same = (id(check.answer), check.instead)
+    at = _find_quota(checks)
+    for number, check in enumerate(checks):
+        same = (id(check.answer), check.instead, at is not None and number > at)
         possible = (check.answer.name, *(f"{check.answer.name}-{number}" for number in range(2, len(checks) + 2)))
         names[check] = next(name for name in possible if taken.setdefault(name, same) == same)
     return names
@@ -172,7 +191,8 @@ def _write_respond(
     is_page: bool,
 ) -> list[dict[str, Any]]:
     """Return an answer for each outcome. The last one has no condition."""
-    by_name = {names[check]: check for check in reversed(names)}
+    told = [answer for _, answer in oks]
+    by_name = {names[check]: check for check in reversed(names) if check.answer not in told}
     answers = [(name, adopt_answer(learned, operation, check)) for name, check in reversed(by_name.items())]
     answers += [(answer.name, write_answer(learned, answer)) for _, answer in oks]
     example = learned.classes[operation][0]

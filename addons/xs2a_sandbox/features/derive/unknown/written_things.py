@@ -11,7 +11,7 @@ from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
 from xs2a_sandbox.features.derive.unknown.templates import new_value
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
@@ -104,15 +104,26 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "state": machine.first if machine else "there",
         "reads": 0,
         "used": 0,
+        "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
         "form": None,
-        "headers": {name: braced(f"headers[{literal(name)}]") for name in first.headers if name not in scopes.nonces},
+        "headers": {
+            name: braced(f"headers[{literal(name)}]")
+            for name in first.headers
+            if name not in scopes.nonces or name == scopes.request_ids.get(operation)
+        },
         "of": {
             lookup.name: {"merge": [braced(f"let.{lookup.name}.sent"), {"id": braced(f"let.{lookup.name}.id")}]}
             for lookup in scopes.lookups[operation]
             if not lookup.rows and lookup.place[0] != "headers" and kind not in [one for one, _ in lookup.kinds]
         },
     }
+
+
+def write_again(kind: ThingKind, header: str) -> str:
+    """Return the thing that a request with the same id and body has made before."""
+    same = f"selectattr('headers.{header}', 'equalto', headers[{literal(header)}])"
+    return braced(f"(let.{plural(kind)} | {same} | selectattr('sent', 'equalto', body) | list)[0]")
 
 
 def write_changed(
