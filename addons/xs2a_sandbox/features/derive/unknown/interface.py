@@ -50,7 +50,7 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
     classes = find_classes(world, machines)
     listings = find_listings(scopes)
     quotas = find_quotas(scopes, classes)
-    balances, accounts = find_balances(scopes), find_named_accounts(scopes)
+    balances, accounts = find_balances(scopes, listings), find_named_accounts(scopes)
     learned = LearnedInterface(seen, scopes, classes, listings, balances, accounts, quotas)
     checks: dict[LearnedOperation, list[LearnedCheck]] = {}
     for operation in world.operations:

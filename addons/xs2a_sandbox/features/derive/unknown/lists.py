@@ -101,6 +101,8 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     if listing.form:
         days = [listing.form.moment(row[listing.day]) for row in pages[0][1]]
         listing.is_newest_first = len(days) > 1 and days[0] > days[-1]
+    elif scopes.is_redacted:
+        listing.is_newest_first = True
     for one, rows in pages:
         entries = listing.entries.setdefault(scopes.row_key(per, one), [])
         for row in rows:
@@ -118,8 +120,13 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
 def _booked_by(
     scopes: ExchangeScopes, listing: Listing, one: SeenExchange, row: Mapping[str, Any]
 ) -> LearnedThing | None:
-    """Return the payment that has become an entry: it was made before, and has the same amount."""
-    if not listing.form or listing.form.day(row[listing.day]) != one.time.date():
+    """Return the payment that has become an entry: it was made before, and has the same amount.
+
+    The entry is of the same day, unless redaction has hidden the days.
+    """
+    if listing.form and listing.form.day(row[listing.day]) != one.time.date():
+        return None
+    if not listing.form and not scopes.is_redacted:
         return None
     amounts = {abs(number) for number in _numbers(row)}
     for thing in scopes.world.things:
@@ -256,6 +263,9 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
         skip = (page - 1) * size if paging.page else _asked_number(asked, paging.skip, 0)
         if paging.cursor in asked and rows and rows[0] in entries:
             skip = entries.index(rows[0])
+        if len(rows) < min(size, total - skip):
+            # A filter that was not learned has left out the others.
+            total = skip + len(rows)
         cursors = (value for _, value in leaves(one.document) if isinstance(value, str))
         values = {
             "rows": rows,

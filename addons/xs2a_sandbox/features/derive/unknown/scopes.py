@@ -55,6 +55,7 @@ class ExchangeScopes:
         self.lookups = {operation: list(_lookups(world, operation)) for operation in world.operations}
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
+        self.is_redacted = any(DROPPED in one.headers.values() or one.is_note for one in world.operation_of)
         self.request_ids = {kind.made_by: name for kind in world.kinds if (name := _request_id(kind, self.nonces))}
         self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
