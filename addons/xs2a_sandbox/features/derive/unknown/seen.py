@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
@@ -12,12 +12,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.braces import hide_braces
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
-from xs2a_sandbox.http import Headers, body
+from xs2a_sandbox.http import body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.body import note_of
-from xs2a_sandbox.redaction.values import DROPPED
 
 _TRANSPORT = frozenset(
     "host accept accept-encoding accept-language connection user-agent content-length content-type date server origin "
@@ -90,29 +89,6 @@ def see(tape: Tape) -> list[SeenExchange]:
         for number, (entry, place) in enumerate(zip(tape.entries, tape.places, strict=True), 1)
         if not entry.cut
     ]
-
-
-def name_dropped(tape: Tape) -> Tape:
-    """Return the recording with a name for each token that redaction has dropped from the header of an answer.
-
-    Later requests send it in the header of the same name.
-    """
-    sent = {name.lower() for entry in tape.entries for name, value in entry.headers if value == DROPPED}
-    names: dict[str, str] = {}
-    entries = []
-    for number, entry in enumerate(tape.entries, 1):
-        headers = _put(entry.headers, names)
-        names |= {
-            name.lower(): f"token{number:019}"
-            for name, value in entry.answer_headers
-            if value == DROPPED and name.lower() in sent
-        }
-        entries.append(replace(entry, headers=headers, answer_headers=_put(entry.answer_headers, names)))
-    return replace(tape, entries=tuple(entries))
-
-
-def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
-    return Headers((name, names.get(name.lower(), value) if value == DROPPED else value) for name, value in headers)
 
 
 def as_seen(number: int, place: str, entry: Exchange) -> SeenExchange:
