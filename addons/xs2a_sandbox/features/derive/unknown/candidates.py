@@ -14,6 +14,7 @@ from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.thing_conditions import conditions_on_things
 from xs2a_sandbox.features.derive.unknown.value_conditions import conditions_on_value, limits
 from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.vocabulary import is_words
 
 SECRETS = "our_secrets"
 """The collection with the secret that each name was first let in with."""
@@ -99,7 +100,13 @@ def _on_presence(wanted: Sequence[SeenExchange], others: Sequence[SeenExchange],
         is_choice = all(re.fullmatch(r"[a-z_-]{1,20}", text) for text in mine | theirs)
         if len(mine) == 1 and theirs and not mine & theirs and is_choice:
             (value,) = mine
-            yield Condition(f"{source_of(place)} == {literal(value)}", rank, "choice", place)
+            source = source_of(place)
+            if len(theirs) == 1 and all(map(is_words, theirs)) and not is_words(value):
+                # Redaction has hidden the word: it is the other one.
+                yield Condition(
+                    f"{source} is not none and {source} not in {literal(sorted(theirs))}", rank, "choice", place
+                )
+            yield Condition(f"{source} == {literal(value)}", rank, "choice", place)
 
 
 def _on_credentials(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from xs2a_sandbox.features.derive.routes import slug
+from xs2a_sandbox.features.derive.unknown.decisions import redirect_choices
 from xs2a_sandbox.features.derive.unknown.names import new_name
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, field_names
-from xs2a_sandbox.features.derive.unknown.states import StateMachine, redirect_choices
+from xs2a_sandbox.features.derive.unknown.states import StateMachine
 from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
 
 _CODE = re.compile(r"[A-Za-z][\w:.-]{1,80}")
@@ -54,7 +55,7 @@ def find_classes(world: World, machines: Mapping[ThingKind, StateMachine]) -> di
     for operation in world.operations:
         groups: defaultdict[tuple[int, Any], list[SeenExchange]] = defaultdict(list)
         for one in operation.seen:
-            said = _success(one, secrets) if world.is_ok[one] else _error(one, is_code)
+            said = _success(world, one, secrets) if world.is_ok[one] else _error(one, is_code)
             groups[one.status, said].append(one)
         found[operation] = list(_name_classes(operation, world, groups))
     return found
@@ -96,12 +97,12 @@ def _error(one: SeenExchange, is_code: Callable[[Place, Any], bool]) -> tuple[tu
     return tuple((place, value) for place, value in leaves(one.document) if is_code(place, value))
 
 
-def _success(one: SeenExchange, secrets: Sequence[str]) -> Any:
+def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     if one.document is not None:
         asked = {step for place, _ in leaves(one.body) for step in place}
         return frozenset(_members(one.document, asked))
     if location := one.answer_headers.get("location"):
-        return redirect_choices(location)
+        return redirect_choices(world, location)
     if fields := field_names(one.text):
         return fields
     text = one.text

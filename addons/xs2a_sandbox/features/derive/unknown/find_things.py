@@ -28,6 +28,8 @@ def find_things(
     used: defaultdict[str, list[tuple[SeenExchange, Place]]] = defaultdict(list)
     for one in seen:
         for place, value in one.values():
+            if isinstance(value, str) and re.match("https?://", value):
+                world.addresses.add(value)
             for text in parts(value):
                 used[text].append((one, place))
     known: set[str] = set()

@@ -131,6 +131,9 @@ def _head(name: str, learned: LearnedInterface, right: int, held_out: int) -> It
         for timed in machine.by_time:
             when = f"after about {timed.seconds} seconds (exchange {timed.one.number})"
             yield f"  {timed.before} -> {timed.after}: {when}"
+        for end in machine.by_end:
+            when = f"after its {'.'.join(map(str, end.place))} (exchange {end.one.number})"
+            yield f"  {end.before} -> {end.after}: {when}"
         for reading in machine.by_reading:
             when = f"when it is read {reading.reads} times (exchange {reading.one.number})"
             yield f"  {reading.before} -> {reading.after}: {when}"

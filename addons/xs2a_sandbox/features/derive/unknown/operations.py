@@ -11,6 +11,9 @@ from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_value
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
+_UNKNOWN = (400, 403, 404, 410, 422)
+"""Statuses with which banks refuse unknown ids."""
+
 
 @dataclass(eq=False)
 class LearnedOperation:
@@ -83,7 +86,7 @@ def _merge_refused(
         by_shape[patterns[one]].append(one)
     merged = {}
     for pattern, ones in by_shape.items():
-        if all(one.status in (400, 403, 404, 410, 422) for one in ones):
+        if all(one.status >= 400 for one in ones) and any(one.status in _UNKNOWN for one in ones):
             for other in by_shape:
                 places = [at for at, (mine, theirs) in enumerate(zip(pattern, other, strict=False)) if mine != theirs]
                 if len(other) == len(pattern) and len(places) == 1 and other[places[0]] is None:

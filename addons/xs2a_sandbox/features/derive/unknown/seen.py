@@ -101,7 +101,7 @@ def as_seen(number: int, place: str, entry: Exchange) -> SeenExchange:
     return SeenExchange(
         number=number,
         place=place,
-        time=_bank_time(entry),
+        time=bank_time(entry),
         method=entry.method,
         path=tuple(hide_braces(unquote(segment)) for segment in target.path.split("/") if segment),
         query=hide_braces(_firsts(parse_qsl(target.query, keep_blank_values=True))),
@@ -120,7 +120,8 @@ def as_seen(number: int, place: str, entry: Exchange) -> SeenExchange:
     )
 
 
-def _bank_time(entry: Exchange) -> datetime:
+def bank_time(entry: Exchange) -> datetime:
+    """Return the bank's time, if the answer has it."""
     try:
         return parsedate_to_datetime(entry.answer_headers.get("date") or "").astimezone(UTC)
     except (ValueError, TypeError):

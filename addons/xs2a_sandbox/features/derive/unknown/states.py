@@ -4,12 +4,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
-from xs2a_sandbox.features.derive.unknown.names import is_id
-from xs2a_sandbox.features.derive.unknown.places import leaves
+from xs2a_sandbox.features.derive.unknown.decisions import REDIRECTS, is_alike
+from xs2a_sandbox.features.derive.unknown.forms import date_form
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, StateChange, ThingKind, World
 
@@ -46,6 +46,16 @@ class ByTime:
 
 
 @dataclass(frozen=True)
+class ByEnd:
+    """The state changes after the day or time that the thing's own request has at a place. It was seen at `one`."""
+
+    before: Any
+    after: Any
+    place: Place
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
 class ByReading:
     """The state changes with the n-th read in the state."""
 
@@ -64,11 +74,12 @@ class StateMachine:
     first: Any
     by_request: list[ByRequest] = field(default_factory=list)
     by_time: list[ByTime] = field(default_factory=list)
+    by_end: list[ByEnd] = field(default_factory=list)
     by_reading: list[ByReading] = field(default_factory=list)
 
     @property
-    def changes(self) -> list[ByRequest | ByTime | ByReading]:
-        return [*self.by_request, *self.by_time, *self.by_reading]
+    def changes(self) -> list[ByRequest | ByTime | ByEnd | ByReading]:
+        return [*self.by_request, *self.by_time, *self.by_end, *self.by_reading]
 
     @property
     def words(self) -> list[Any]:
@@ -111,7 +122,8 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
             if thing.states and thing.states[0][0] != thing.created.number:
                 thing.states.insert(0, (thing.created.number, first))
         machine = StateMachine(kind, member, first)
-        for thing in kind.things:
+        # Things of which more states were seen show how to understand the others.
+        for thing in sorted(kind.things, key=lambda thing: -len(set(map(str, dict(thing.states).values())))):
             _explain(world, machine, thing)
         machines[kind] = machine
     return machines
@@ -197,63 +209,73 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing) -> None:
         shown = by_number[then]
         decision = _hidden_decision(causes, shown) if isinstance(before, str) else None
         if decision:
-            alike = (c.after for c in machine.by_request if c.before == before and _is_alike(world, c.one, decision))
+            alike = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, decision))
             decided = next(alike, _DECIDED)
             _add_request(world, machine, thing, ByRequest(before, decided, decision))
             before, changed = decided, decision
             causes = [one for one in causes if one.number > decision.number]
         if causes:
             changed = causes[-1]
-            _add_request(world, machine, thing, ByRequest(before, after, changed))
-            continue
-        waited = int((shown.time - changed.time).total_seconds())
-        is_by_time = waited > 5
-        thing.changes.append(StateChange(then, after, "time" if is_by_time else "reading"))
-        known_changes = machine.by_time if is_by_time else machine.by_reading
-        if any((change.before, change.after) == (before, after) for change in known_changes):
-            continue
-        if is_by_time:
-            seconds = max((time for time in _TIMES if time <= waited), default=waited)
-            machine.by_time.append(ByTime(before, after, seconds, shown))
-        else:
-            since = [one for one in thing.events if changed.number < one.number <= then]
-            reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
-            machine.by_reading.append(ByReading(before, after, len(reads), shown))
+            # The thing may have been in another state first, from which it goes on by itself.
+            known = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, changed))
+            first = next((state for state in known if after in machine.later(state)), after)
+            _add_request(world, machine, thing, ByRequest(before, first, changed))
+            before = first
+        if before != after:
+            _add_change(world, machine, thing, changed, shown, before, after)
+
+
+def _add_change(
+    world: World,
+    machine: StateMachine,
+    thing: LearnedThing,
+    changed: SeenExchange,
+    shown: SeenExchange,
+    before: Any,
+    after: Any,
+) -> None:
+    """Note that a thing has changed between the last request that changed it and the one that shows it."""
+    waited = int((shown.time - changed.time).total_seconds())
+    is_by_time = waited > 5
+    thing.changes.append(StateChange(shown.number, after, "time" if is_by_time else "reading"))
+    if after in machine.later(before):
+        return
+    if is_by_time and (place := _find_end(thing, changed, shown)):
+        machine.by_end.append(ByEnd(before, after, place, shown))
+    elif is_by_time and all(change.before != before for change in machine.by_time):
+        seconds = max((time for time in _TIMES if time <= waited), default=waited)
+        machine.by_time.append(ByTime(before, after, seconds, shown))
+    elif not is_by_time and all(change.before != before for change in machine.by_reading):
+        since = [one for one in thing.events if changed.number < one.number <= shown.number]
+        reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
+        machine.by_reading.append(ByReading(before, after, len(reads), shown))
+
+
+def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> Place | None:
+    """Return the place of a day or time in the thing's own request that has passed."""
+    for place, value in leaves(thing.created.body):
+        if form := date_form(value):
+            end = form.moment(value) + (timedelta() if form.has_time else timedelta(days=1))
+            if changed.time < end <= shown.time:
+                return place
+    return None
 
 
 def _add_request(world: World, machine: StateMachine, thing: LearnedThing, change: ByRequest) -> None:
     """Note that a request has changed a thing."""
     thing.changes.append(StateChange(change.one.number, change.after, "request"))
     same = (one for one in machine.by_request if (one.before, one.after) == (change.before, change.after))
-    if not any(_is_alike(world, one.one, change.one) for one in same):
+    if not any(is_alike(world, one.one, change.one) for one in same):
         machine.by_request.append(change)
 
 
 def _hidden_decision(causes: Sequence[SeenExchange], shown: SeenExchange) -> SeenExchange | None:
     """Return the customer's decision if something else, or much time, has changed the state after it."""
-    decisions = [one for one in causes if one.status in (302, 303) and one.form is not None]
+    decisions = [one for one in causes if one.status in REDIRECTS and one.form is not None]
     if not decisions:
         return None
     is_later = causes[-1] is not decisions[-1] or (shown.time - decisions[-1].time).total_seconds() >= _DAY
     return decisions[-1] if is_later else None
-
-
-def _is_alike(world: World, one: SeenExchange, other: SeenExchange) -> bool:
-    return (
-        world.operation_of[one] is world.operation_of[other]
-        and one.status == other.status
-        and _choices(one) == _choices(other)
-    )
-
-
-def _choices(one: SeenExchange) -> Any:
-    return redirect_choices(one.answer_headers.get("location", "")) if one.status in (302, 303) else one.form and None
-
-
-def redirect_choices(location: str) -> Any:
-    """Return the parameters of the link to the app that tell what the customer has decided, and no ids."""
-    query = parse_qsl(urlsplit(location).query)
-    return tuple((name, "" if is_id(value) and len(value) > 4 else value) for name, value in query)
 
 
 def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:

@@ -82,7 +82,10 @@ class Rows:
 
 @dataclass
 class World:
-    """All things, and for every operation the places of its requests that name one."""
+    """All things, and for every operation the places of its requests that name one.
+
+    `addresses` are those of apps, to which customers return.
+    """
 
     operations: Sequence[LearnedOperation]
     is_ok: dict[SeenExchange, bool]
@@ -92,6 +95,7 @@ class World:
     uses: dict[LearnedOperation, list[Use]] = field(default_factory=dict)
     row_uses: dict[LearnedOperation, list[tuple[Place, Rows]]] = field(default_factory=dict)
     cursors: set[str] = field(default_factory=set)
+    addresses: set[str] = field(default_factory=set)
     operation_of: dict[SeenExchange, LearnedOperation] = field(default_factory=dict)
 
     @property

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.places import leaves
+from xs2a_sandbox.features.derive.unknown.seen import bank_time
 from xs2a_sandbox.http import Headers, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.media_type import media_type
@@ -15,6 +17,7 @@ from xs2a_sandbox.redaction.values import DROPPED
 _AUTHORIZATION = "authorization"
 _LEAST = 20
 """The shortest access token."""
+_NEW = timedelta(seconds=60)
 
 
 def put_tokens_back(tape: Tape) -> Tape:
@@ -48,13 +51,16 @@ def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
 def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
     if any(entry.headers.get(_AUTHORIZATION) is not None for entry in entries):
         return tuple(entries)
-    token, put = "", []
+    token, since, put = "", datetime.min.replace(tzinfo=UTC), []
     for entry in entries:
-        if token and entry.status != 401 and not _is_of_browser(entry):
+        # A new token is only refused if it is missing.
+        is_missing = entry.status == 401 and bank_time(entry) - since < _NEW
+        if token and not is_missing and not _is_of_browser(entry):
             put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token}")))))
         else:
             put.append(entry)
-        token = _find_token(entry) or token
+        if found := _find_token(entry):
+            token, since = found, bank_time(entry)
     return tuple(put)
 
 

@@ -37,6 +37,9 @@ def conditions_on_value(
     yield from _past(place, source, others)
     texts = [value for value in good if isinstance(value, str)]
     if texts and len(texts) == len(good):
+        short = [len(value) for value in _values(place, wanted) if isinstance(value, str)]
+        if short and 0 < max(short) < min(map(len, texts)):
+            yield Condition(f"{guard}({source} | string | length) <= {max(short)}", 52, "form", place)
         pattern = pattern_of(texts)
         if wanted or len(good) > 1 or pattern:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
@@ -66,7 +69,10 @@ def _past(place: Place, source: str, others: Sequence[SeenExchange]) -> Iterator
     if not dates or place[0] != "body":
         return
     first = dates[0][1]
-    if all(form == first and form.day(value) > one.time.date() for one, form, value in dates):
+    if first.has_time and all(form == first and form.moment(value) > one.time for one, form, value in dates):
+        now = "(clock.seconds | strftime('%Y-%m-%dT%H:%M:%S+00:00'))"
+        yield Condition(f"({first.read(source)} or '9999') < {now}", 55, "past", place)
+    elif all(form == first and form.day(value) > one.time.date() for one, form, value in dates):
         yield Condition(f"({first.read(source)} or '9999') < today(0)", 55, "past", place)
 
 
@@ -76,10 +82,13 @@ def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenEx
     forms = [form for value in bad if (form := date_form(value))]
     if forms and all(date_form(value) == forms[0] for value in good):
         dated = [one for one in wanted if date_form(one.at(place)) == forms[0]]
-        least_days = min((forms[0].day(one.at(place)) - one.time.date()).days for one in dated)
-        if least_days > 0:
+        bad_days, good_days = ([_days_ahead(one, place) for one in ones if one.at(place)] for ones in (dated, others))
+        day = forms[0].read(source)
+        if (least_days := min(bad_days)) > 0:
             most = max((days for days in _NICE_DAYS if days < least_days), default=least_days - 1)
-            yield Condition(f"({forms[0].read(source)} or '') > today({most})", 70, "limit", place)
+            yield Condition(f"({day} or '') > today({most})", 70, "limit", place)
+        if max(bad_days) < min(good_days, default=max(bad_days)):
+            yield Condition(f"({day} or '9999') < today({max(bad_days) + 1})", 70, "limit", place)
         return
     numbers = [(number, number_source(value, source)) for value in bad if (number := read_number(value)) is not None]
     goods = [number for value in good if (number := read_number(value)) is not None]
@@ -92,6 +101,12 @@ def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenEx
         nice = [number for number in _NICE if floor <= number < least]
         limit = max(hints or nice, default=least - Decimal(1))
         yield Condition(f"({read} or 0) > {limit.normalize():f}", 49 if hints else 70, "limit", place)
+
+
+def _days_ahead(one: SeenExchange, place: Place) -> int:
+    """Return how many days after the request a date in it is."""
+    form = date_form(one.at(place))
+    return (form.day(one.at(place)) - one.time.date()).days if form else 0
 
 
 def _hints(one: SeenExchange, value: Any) -> Iterator[Decimal]:

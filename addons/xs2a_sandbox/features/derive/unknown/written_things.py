@@ -52,14 +52,21 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
 
 
 def _end(kind: ThingKind, machine: StateMachine) -> str | None:
-    """Return, as a guess, when a thing expires: at the day or time to which its own request limits it."""
+    """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess."""
+    shown = [(change.place, change.after) for change in machine.by_end]
+    words = dict(shown) or {place: _in_style("expired", machine) for place, _ in leaves(kind.example.body)}
     for place, value in leaves(kind.example.body):
         form = date_form(value)
-        if form and form.moment(value) > kind.example.time and all(isinstance(word, str) for word in machine.words):
+        if (
+            form
+            and place in words
+            and form.moment(value) > kind.example.time
+            and all(isinstance(word, str) for word in machine.words)
+        ):
             read = form.read(expression("it.sent", place))
             now = "(clock.seconds | strftime('%Y-%m-%dT%H:%M:%S+00:00'))"
             over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
-            return f"{literal(_in_style('expired', machine))} if it.state not in {literal(machine.lasts)} and {over}"
+            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
     return None
 
 
