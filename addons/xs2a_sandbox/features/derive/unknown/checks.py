@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from xs2a_sandbox.features.derive.unknown.candidates import candidates
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
@@ -97,7 +98,9 @@ def split_successes(
         possible = []
         for answer in oks:
             others = [one for other in oks if other is not answer for one in other.seen]
-            if condition := _best(scopes, operation, answer.seen, others, is_success=True):
+            # After too many wrong secrets, a request is not answered as it asks.
+            wanted = [one for one in answer.seen if _count_refused(scopes, one) < 2] or answer.seen
+            if condition := _best(scopes, operation, wanted, others, is_success=True):
                 possible.append((condition, answer))
         if not possible:
             oks = oks[-1:]
@@ -106,6 +109,16 @@ def split_successes(
         found.append(best)
         oks.remove(best[1])
     return [*found, *((None, one) for one in oks)]
+
+
+def _count_refused(scopes: ExchangeScopes, one: SeenExchange) -> int:
+    """Return how often the same form about the same thing was refused just before."""
+    count = 0
+    for _, thing in scopes.found(one) if one.form else ():
+        operation = scopes.world.operation_of[one]
+        before = [e for e in thing.events if e.number < one.number and scopes.world.operation_of[e] is operation]
+        count = max(count, sum(1 for _ in takewhile(lambda e: not scopes.is_ok[e], reversed(before))))
+    return count
 
 
 def _best(

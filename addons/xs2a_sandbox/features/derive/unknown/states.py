@@ -125,6 +125,8 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
         # Things of which more states were seen show how to understand the others.
         for thing in sorted(kind.things, key=lambda thing: -len(set(map(str, dict(thing.states).values())))):
             _explain(world, machine, thing)
+        for thing in kind.things:
+            _add_unseen(world, machine, thing)
         machines[kind] = machine
     return machines
 
@@ -249,6 +251,34 @@ def _add_change(
         since = [one for one in thing.events if changed.number < one.number <= shown.number]
         reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
         machine.by_reading.append(ByReading(before, after, len(reads), shown))
+
+
+def _add_unseen(world: World, machine: StateMachine, thing: LearnedThing) -> None:
+    """Note changes after which nobody has looked at a thing: by requests that have changed others in the same way."""
+    last, state = thing.states[-1] if thing.states else (thing.created.number, machine.first)
+    for one in sorted(thing.events, key=lambda one: one.number):
+        if one.number > last and world.is_ok[one]:
+            known = (
+                c.after
+                for c in machine.by_request
+                if c.before == state and is_alike(world, c.one, one) and _says_same(c.one, one)
+            )
+            after = next(known, state)
+            if after != state:
+                thing.changes.append(StateChange(one.number, after, "request"))
+                state = after
+
+
+def _says_same(one: SeenExchange, other: SeenExchange) -> bool:
+    """Return whether no word in two requests differs. Redirects show what was decided."""
+    mine, theirs = (
+        {name: text for name, text in (each.form or each.body or {}).items() if isinstance(text, str)}
+        if isinstance(each.form or each.body or {}, dict)
+        else {}
+        for each in (one, other)
+    )
+    words = [name for name in mine if name in theirs and _WORD.fullmatch(mine[name])]
+    return one.status in REDIRECTS or all(mine[name] == theirs[name] for name in words)
 
 
 def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> Place | None:

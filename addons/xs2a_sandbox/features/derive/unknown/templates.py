@@ -173,10 +173,9 @@ class Templates:
                 holes.append(source)
         for number, source in enumerate(holes):
             made = made.replace(f"\x00{number}\x00", braced(source))
-        if made == text or not self._writes(made, values):
-            return None
         # A link that the app has sent may have a query of its own.
-        return re.sub(r"^\{\{ ((?:(?!\}\}).)*) \}\}\?(?=\w+=)", r"{{ \1 }}{{ '&' if '?' in \1 else '?' }}", made)
+        link = re.sub(r"^\{\{ ((?:(?!\}\}).)*) \}\}[?&](?=\w+=)", r"{{ \1 }}{{ '&' if '?' in \1 else '?' }}", made)
+        return next((one for one in (link, made) if one != text and self._writes(one, values)), None)
 
     def _writes(self, made: str, values: Sequence[Any]) -> bool:
         return all(self._fill(made, one) == value for one, value in zip(self._ones, values, strict=True))

@@ -184,6 +184,13 @@ def _next_state(
         word = literal(next(iter(words.values())))
     else:
         word = f"({literal(words)}[{name}.kind] or {name}.state)"
+    for machine in machines:
+        if by_member := _state_by_member(answer, machine, words.get(machine.kind.name)):
+            member, after = by_member
+            is_so = (
+                f"{name}.kind == {literal(machine.kind.name)} and {expression(f'{name}.sent', (member,))} is not none"
+            )
+            word = f"({literal(after)} if {is_so} else {word})"
     if other := _other_choice(learned, operation, answer):
         declined = {
             one.kind.name: _in_style("declined", one) if isinstance(one.first, str) else one.first for one in machines
@@ -194,17 +201,33 @@ def _next_state(
 
 def _next_words(answer: AnswerClass, machines: Sequence[StateMachine]) -> dict[str, Any]:
     """Return the states that an answer leads to, by kind of thing. What one kind shows is a guess for the others."""
-    words = {
-        machine.kind.name: change.after
-        for machine in machines
-        for change in machine.by_request
-        if change.one in answer.seen
-    }
+    words: dict[str, Any] = {}
+    for machine in machines:
+        for change in machine.by_request:
+            if change.one in answer.seen:
+                words.setdefault(machine.kind.name, change.after)
     known = next(iter(words.values()), None)
     for machine in machines if isinstance(known, str) else ():
         if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
             words[machine.kind.name] = _in_style(str(known), machine)
     return words
+
+
+def _state_by_member(answer: AnswerClass, machine: StateMachine, usual: Any) -> tuple[str, Any] | None:
+    """Return the member that only things have whose next state is not the usual one, such as a date, and that state."""
+    numbers = {one.number for one in answer.seen}
+    changed = [
+        (thing.created.body, change.state)
+        for thing in machine.kind.things
+        for change in thing.changes
+        if change.by == "request" and change.number in numbers and isinstance(thing.created.body, dict)
+    ]
+    others = [(body, state) for body, state in changed if state != usual]
+    for name in others[0][0] if others else ():
+        has_it = [state != usual for body, state in changed if name in body]
+        if len({str(state) for _, state in others}) == 1 and len(has_it) == len(others) and all(has_it):
+            return str(name), others[0][1]
+    return None
 
 
 def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str | None:
@@ -220,17 +243,18 @@ def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str |
 def _chosen_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str | None:
     """Return the expression for the state that depends on a word of the form, such as a decision."""
     after = {
-        change.number: change.state
+        change.number: (machine.kind, change.state)
         for machine in machines
         for thing in machine.kind.things
         for change in thing.changes
         if change.by == "request"
     }
-    changes = [(one.form, after[one.number]) for one in answer.seen if one.form and one.number in after]
-    for name in changes[0][0] if len({str(state) for _, state in changes}) > 1 else ():
-        table = {form.get(name): state for form, state in changes}
+    changes = [(one.form, *after[one.number]) for one in answer.seen if one.form and one.number in after]
+    is_one_each = len({(kind.name, str(state)) for _, kind, state in changes}) == len({kind for _, kind, _ in changes})
+    for name in changes[0][0] if not is_one_each else ():
+        table = {form.get(name): state for form, _, state in changes}
         is_word = all(word and re.fullmatch("[a-z_-]{1,20}", word) for word in table)
-        if is_word and len(table) < len(changes) and all(table[form.get(name)] == state for form, state in changes):
+        if is_word and len(table) < len(changes) and all(table[form.get(name)] == state for form, _, state in changes):
             return f"{literal(table)}[{source_of(('form', name))}]"
     return None
 
