@@ -12,8 +12,8 @@ from xs2a_sandbox.features.derive.learning.documented_states import documented_s
 from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
 from xs2a_sandbox.features.derive.unknown.learned_dialect import find_state_members
+from xs2a_sandbox.features.derive.unknown.restored import restore
 from xs2a_sandbox.features.derive.unknown.seen import see
-from xs2a_sandbox.features.derive.unknown.tokens import put_tokens_back
 from xs2a_sandbox.features.derive.unknown.trial import try_dialect
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.wording import say_count
@@ -47,7 +47,7 @@ def check_dialect(settings: Settings, tape: Tape) -> CheckedDialect:
         )
         places = list(tape.places)
     else:
-        tape = put_tokens_back(tape)
+        tape = restore(tape)
         seen = see(tape)
         entries = [entry for entry in tape.entries if not entry.cut]
         outcomes = try_dialect(entries, seen, interface, files.schemas, find_state_members(seen))

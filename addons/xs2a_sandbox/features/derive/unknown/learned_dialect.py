@@ -9,8 +9,8 @@ from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import Unreadable
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface, learn
+from xs2a_sandbox.features.derive.unknown.restored import restore
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, see
-from xs2a_sandbox.features.derive.unknown.tokens import put_tokens_back
 from xs2a_sandbox.features.derive.unknown.trial import read_dialect, try_dialect
 from xs2a_sandbox.features.derive.unknown.written_dialect import write_dialect
 from xs2a_sandbox.features.derive.unknown.written_operation import WrittenOperation
@@ -39,7 +39,7 @@ def learn_dialect(
     name: str, tape: Tape, schemas: Schemas, progress: Callable[[int, int], None] = lambda done, count: None
 ) -> LearnedDialect:
     """Learn the dialect, and how well it answers what it has not seen. Raises Unreadable: it cannot be written."""
-    tape = put_tokens_back(tape)
+    tape = restore(tape)
     seen = see(tape)
     entries = [entry for entry in tape.entries if not entry.cut]
     right = held_out = 0

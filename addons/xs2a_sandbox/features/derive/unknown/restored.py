@@ -1,8 +1,11 @@
-"""Puts tokens back into requests, from whose headers redaction has dropped them."""
+"""Restores what redaction has hidden, where the recording still shows it: tokens of requests, and words in paths."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from urllib.parse import urlsplit
 
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.places import leaves
@@ -13,6 +16,7 @@ from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.body import note_of
 from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.vocabulary import is_words
 
 _AUTHORIZATION = "authorization"
 _LEAST = 20
@@ -20,13 +24,57 @@ _LEAST = 20
 _NEW = timedelta(seconds=60)
 
 
-def put_tokens_back(tape: Tape) -> Tape:
-    """Return the recording with the tokens that requests had.
+def restore(tape: Tape) -> Tape:
+    """Return the recording with the tokens that requests had, and with words in place of their pseudonyms.
 
     A token that an answer has in a header, later requests send in the header of the same name. One that it has in the
     body, they send as `Authorization`, which is never recorded.
     """
-    return replace(tape, entries=_put_authorizations(_name_dropped(tape.entries)))
+    entries = _put_authorizations(_name_dropped(tape.entries))
+    words = _find_words(entries)
+    return replace(tape, entries=tuple(_replace_words(entry, words) for entry in entries) if words else entries)
+
+
+def _find_words(entries: Sequence[Exchange]) -> dict[str, str]:
+    """Return words by their pseudonyms: `/wqnz/k6hc0ps2n` was `/slip/k6hc0ps2n` if requests call it `slip`.
+
+    A pseudonym is as long as its word. Names of members are never redacted.
+    """
+    if not any(any(value == DROPPED for _, value in entry.headers) or note_of(entry.answer_body) for entry in entries):
+        return {}
+    names: dict[str, str] = {}
+    before: dict[str, str] = {}
+    for entry in entries:
+        for place, value in leaves(body.read(entry.body).value):
+            if isinstance(value, str) and is_id(value) and place:
+                names.setdefault(value, str(place[-1]))
+        paths = [entry.target, entry.answer_headers.get("location") or ""]
+        for word, id in (pair for path in paths for pair in pairwise(urlsplit(path).path.split("/"))):
+            before.setdefault(id, word)
+    return {
+        word: names[id]
+        for id, word in before.items()
+        if id in names and len(word) == len(names[id]) > 2 and word.islower() and not is_words(word)
+    }
+
+
+def _replace_words(entry: Exchange, words: Mapping[str, str]) -> Exchange:
+    def change(text: str) -> str:
+        return re.sub(r"[a-z]+", lambda found: words.get(found[0], found[0]), text)
+
+    def change_bytes(content: bytes) -> bytes:
+        try:
+            return change(content.decode()).encode()
+        except UnicodeDecodeError:
+            return content
+
+    return replace(
+        entry,
+        target=change(entry.target),
+        body=change_bytes(entry.body),
+        answer_headers=Headers((name, change(value)) for name, value in entry.answer_headers),
+        answer_body=change_bytes(entry.answer_body),
+    )
 
 
 def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
