@@ -13,6 +13,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import answer_values
 from xs2a_sandbox.features.derive.unknown.states import DELETED, ByRequest
+from xs2a_sandbox.features.derive.unknown.thing_conditions import rights
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 
 
@@ -77,22 +78,14 @@ def _lifetime(kind: ThingKind) -> int | None:
 
 def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A thing with a list of words, such as rights, is good for the operations with these words in their paths."""
-    named = [part for word in known.operation.pattern if word for part in (word, *word.split("."))]
-    for lookup in known.lookups:
-        for kind, _ in lookup.kinds:
-            sent = kind.example.body
-            donors = (check for check in known.every if check.condition.kind == "state")
-            donor = next((check for check in donors if check.condition.name == kind.name), None)
-            if donor is None or not isinstance(sent, dict) or kind.made_by is known.operation:
-                continue
-            for name, words in sent.items():
-                if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                    continue
-                mine = next((word for part in reversed(named) for word in words if word in (part, f"{part}s")), None)
-                rights = expression("let", (lookup.name, "sent", name))
-                source = f"let.{lookup.name} and {literal(mine)} not in {rights}"
-                if mine is not None and not known.accepts(source):
-                    yield donor.guess(Condition(source, 34, "right", lookup.place, lookup.name))
+    if any(condition.kind == "right" for condition in known.conditions):
+        return
+    for condition in rights(known.scopes, known.operation):
+        same = [check for check in known.every if check.condition.kind == "right"]
+        donors = [*same, *(check for check in known.every if check.condition.kind == "state")]
+        donor = next((check for check in donors if check.condition.name == condition.name), None)
+        if donor and not known.accepts(condition.source):
+            yield donor.guess(condition)
 
 
 def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:

@@ -43,12 +43,30 @@ def conditions_on_things(
             differs = f"{source_of(secret)} != {expression(name, (key,))}"
             yield Condition(differs, 60, "secret", secret, lookup.name)
             yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
+    yield from rights(scopes, operation) if wanted and not is_success else ()
     if kind := scopes.world.made_by(operation):
         for place in places_in(wanted):
             member = ".".join(map(str, place[1:]))
             if place[0] == "body" and "-" not in member and any(isinstance(one.at(place), str) for one in wanted):
                 same = f"selectattr({literal(f'sent.{member}')}, 'equalto', {source_of(place)})"
                 yield Condition(f"(let.{plural(kind)} | {same} | list)", 92, "again", place)
+
+
+def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Condition]:
+    """Yield when a thing with a list of words, such as rights, lacks the one in the path of the operation."""
+    named = [part for word in operation.pattern if word for part in (word, *word.split("."))]
+    for lookup in scopes.lookups[operation]:
+        for kind in (kind for kind, _ in lookup.kinds if kind.made_by is not operation):
+            bodies = [thing.created.body for thing in kind.things if isinstance(thing.created.body, dict)]
+            for name, value in bodies[0].items() if bodies else ():
+                lists = [body.get(name) for body in bodies]
+                if not isinstance(value, list) or not all(isinstance(words, list) for words in lists):
+                    continue
+                every = [word for words in lists for word in words or () if isinstance(word, str)]
+                mine = next((word for part in reversed(named) for word in every if word in (part, f"{part}s")), None)
+                if mine is not None:
+                    source = f"{literal(mine)} not in {expression('let', (lookup.name, 'sent', name))}"
+                    yield Condition(f"let.{lookup.name} and {source}", 34, "right", lookup.place, lookup.name)
 
 
 def _on_state(
