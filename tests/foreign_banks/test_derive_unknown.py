@@ -60,9 +60,9 @@ def move(sandbox: Serving, time: timedelta) -> None:
         ("harbour", ["--no-redact"], 45, 35),
         ("norrsken", ["--no-redact"], 50, 38),
         # The pseudonyms differ from run to run. One step is left for those that look like something else.
-        ("javor", [], 43, 25),
-        ("harbour", [], 43, 29),
-        ("norrsken", [], 49, 24),
+        ("javor", [], 44, 25),
+        ("harbour", [], 44, 30),
+        ("norrsken", [], 49, 30),
     ],
 )
 def test_a_second_journey_is_answered_like_the_bank(
@@ -96,9 +96,14 @@ def test_a_second_recording_checks_the_learned_dialect(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-def test_two_redacted_recordings_are_learned_as_one_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    record("norrsken", tmp_path, tape="first", other="second")
+@pytest.mark.parametrize(
+    ("bank", "statuses", "all_right"), [("javor", 45, 32), ("harbour", 44, 33), ("norrsken", 49, 34)]
+)
+def test_two_redacted_recordings_are_learned_as_one_bank(
+    bank: str, statuses: int, all_right: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(bank, tmp_path, tape="first", other="second")
     derive(tmp_path, monkeypatch, "tape", "other")
-    steps = walk_second("norrsken", tmp_path)
-    assert sum(step.answer.status == step.status for step in steps) >= 49
-    assert sum(not step.differences for step in steps) >= 18
+    steps = walk_second(bank, tmp_path)
+    assert sum(step.answer.status == step.status for step in steps) >= statuses
+    assert sum(not step.differences for step in steps) >= all_right

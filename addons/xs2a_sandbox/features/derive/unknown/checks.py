@@ -56,7 +56,23 @@ def find_checks(
             shown = [one for one in left if scopes.holds(condition.source, one)]
             checks.append(LearnedCheck(condition, answer, tuple(one.number for one in shown)))
             left = [one for one in left if one not in shown]
-    return order(scopes, operation, checks), unexplained
+    return order(scopes, operation, _tell_apart(scopes, operation, checks, oks)), unexplained
+
+
+def _tell_apart(
+    scopes: ExchangeScopes, operation: LearnedOperation, checks: Sequence[LearnedCheck], oks: Sequence[SeenExchange]
+) -> list[LearnedCheck]:
+    """Give the rarer of two errors with the same condition one that does not hold for the other, if there is one."""
+    apart: list[LearnedCheck] = []
+    for check in checks:
+        same = [other for other in checks if other.condition.source == check.condition.source]
+        rivals = [one for other in same if other.answer is not check.answer for one in other.answer.seen]
+        if rivals and len(check.shown_by) < max(len(other.shown_by) for other in same):
+            own = [one for one in check.answer.seen if one.number in check.shown_by]
+            if condition := _best(scopes, operation, own, [*oks, *rivals]):
+                check = replace(check, condition=condition)
+        apart.append(check)
+    return apart
 
 
 def order(scopes: ExchangeScopes, operation: LearnedOperation, checks: Sequence[LearnedCheck]) -> list[LearnedCheck]:

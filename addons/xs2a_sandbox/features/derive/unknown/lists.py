@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import combinations
 from typing import Any
 
+from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.classes import is_link
 from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form, read_number
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
@@ -37,6 +39,8 @@ class Paging:
 class Listing:
     """A list of an operation. `per` is the lookup of the account whose entries it has, if there is one.
 
+    `customer` is the expression for the name of the customer on whom the entries depend.
+
     `day` is the member with the date of an entry. `booked` are things that have become an entry.
     """
 
@@ -51,6 +55,13 @@ class Listing:
     paging: Paging = field(default_factory=Paging)
     is_newest_first: bool = False
     booked: list[tuple[LearnedThing, SeenExchange, dict[str, Any]]] = field(default_factory=list)
+    customer: str = ""
+
+    def key(self, scopes: ExchangeScopes, one: SeenExchange) -> str:
+        """Return the account or the customer whose entries an answer has."""
+        if not self.customer:
+            return scopes.row_key(self.per, one)
+        return str(scopes.value(self.customer, one, after=False))
 
 
 def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
@@ -93,6 +104,8 @@ def _only_refer(rows: Sequence[Mapping[str, Any]]) -> bool:
 def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, pages: Pages) -> Listing:
     per = next((lookup for lookup in scopes.lookups[operation] if lookup.rows), None)
     listing = Listing(operation, place, per)
+    if per is None:
+        listing.customer = _find_customer(scopes, operation, pages)
     every = [row for _, rows in pages for row in rows]
     for name in every[0]:
         forms = {date_form(row.get(name)) for row in every}
@@ -104,7 +117,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     elif scopes.is_redacted:
         listing.is_newest_first = True
     for one, rows in pages:
-        entries = listing.entries.setdefault(scopes.row_key(per, one), [])
+        entries = listing.entries.setdefault(listing.key(scopes, one), [])
         for row in rows:
             if row in entries:
                 continue
@@ -115,6 +128,20 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     _find_filters(listing, pages)
     listing.paging = _find_paging(scopes, listing, pages)
     return listing
+
+
+def _find_customer(scopes: ExchangeScopes, operation: LearnedOperation, pages: Pages) -> str:
+    """Return the expression for the field of the customer's form that tells apart whose entries a list has, if any."""
+    for lookup in scopes.lookups[operation]:
+        forms = [scopes.value(f"let.{lookup.name}.form", one, after=False) for one, _ in pages]
+        for name in forms[0] if forms and all(isinstance(form, Mapping) for form in forms) else ():
+            entries: dict[str, list[dict[str, Any]]] = {}
+            for form, (_, rows) in zip(forms, pages, strict=True):
+                entries.setdefault(str(form.get(name)), []).extend(rows)
+            shared = [row for one, other in combinations(entries.values(), 2) for row in one if row in other]
+            if len(entries) > 1 and not shared:
+                return expression("let", (lookup.name, "form", str(name)))
+    return ""
 
 
 def _booked_by(
@@ -184,7 +211,7 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
     starts = [
         (one, rows, entries, entries.index(rows[0]) if rows and rows[0] in entries else None)
         for one, rows in pages
-        for entries in [listing.entries[scopes.row_key(listing.per, one)]]
+        for entries in [listing.entries[listing.key(scopes, one)]]
     ]
     for one, rows, entries, start in starts:
         for place, value in _parameters(one).items():
@@ -240,7 +267,7 @@ def _default_size(scopes: ExchangeScopes, listing: Listing, pages: Pages, size: 
         for place in shown:
             if isinstance(told.get(place), int) and place[: len(listing.place)] != listing.place:
                 return int(told[place])
-        if 1 < len(rows) < len(listing.entries[scopes.row_key(listing.per, one)]) and len(rows) % 5 == 0:
+        if 1 < len(rows) < len(listing.entries[listing.key(scopes, one)]) and len(rows) % 5 == 0:
             return len(rows)
     return 10
 
@@ -253,7 +280,7 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
         if not isinstance(rows, list):
             continue
         asked = _parameters(one)
-        entries = listing.entries.get(scopes.row_key(listing.per, one), [])
+        entries = listing.entries.get(listing.key(scopes, one), [])
         added = [row for _, at, row in listing.booked if at.number <= one.number]
         entries = [*added, *entries] if listing.is_newest_first else [*entries, *added]
         entries = [row for row in entries if _is_within(listing, row, asked)]

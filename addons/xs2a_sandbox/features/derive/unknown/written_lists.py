@@ -37,7 +37,7 @@ def write_entries(listing: Listing) -> dict[str, Any]:
         for account, rows in listing.entries.items()
     }
     first = next(iter(entries.values()))
-    return {_entries_name(listing): {**entries, "*": first} if listing.per else {"*": first}}
+    return {_entries_name(listing): {**entries, "*": first} if listing.per or listing.customer else {"*": first}}
 
 
 def check_period(listing: Listing, checks: Sequence[LearnedCheck]) -> list[LearnedCheck]:
@@ -68,6 +68,7 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
     """Return the named values of an operation with the list, up to the page that was asked for."""
     per, paging = listing.per, listing.paging
     account = f"{expression('let', (per.name, per.rows.key))} ~ ''" if per and per.rows else "''"
+    account = f"{listing.customer} ~ ''" if listing.customer else account
     known = f"let.{_entries_name(listing)}"
     made: dict[str, Any] = {"entries": braced(f"{known}[{account}] or {known}['*']")}
     whole = ["let.entries"]
