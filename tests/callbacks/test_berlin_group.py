@@ -1,13 +1,16 @@
 """The Resource Status Notification Service of the Berlin Group."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.callbacks.asking import Bank
 from tests.support.listener import Listener
 from tests.support.serving import Serving, served
+from xs2a_sandbox import WrongSignature, verify
 
 PAYMENT = {
     "debtorAccount": {"iban": "DE47999888770000200002"},
@@ -130,3 +133,24 @@ def test_the_status_of_a_basket_is_sent(bank: Bank, app: Listener) -> None:
     bank.happen(value["basketId"], "refused", "baskets")
     (sent,) = app.wait_for(1)
     assert (sent.json()["basketId"], sent.json()["transactionStatus"]) == (value["basketId"], "RJCT")
+
+
+@pytest.mark.parametrize("form", ["signature", "jws"])
+def test_a_bank_that_signs_its_answers_signs_notifications(tmp_path: Path, app: Listener, form: str) -> None:
+    layer = tmp_path / "signed"
+    layer.mkdir()
+    (layer / "signed.yaml").write_text(f"cassette: 1\nsignatures: {{answers: {form}}}\n")
+    with served(tmp_path, "--dialect", "berlin-group-1.3", "--cassettes", str(layer)) as serving:
+        bank = Bank(serving)
+        _, made = registered(bank, "/v1/consents", CONSENT, app, None)
+        bank.happen(made["consentId"], "its time is over")
+        (received,) = app.wait_for(1)
+
+        bank.control("POST", "faults", {"callback": "wrong-signature", "operation": "create-consent"})
+        _, made = registered(bank, "/v1/consents", CONSENT, app, None)
+        bank.happen(made["consentId"], "its time is over")
+        wrong = app.wait_for(2)[1]
+
+    verify(httpx.Response(200, headers=received.headers, content=received.body))
+    with pytest.raises(WrongSignature):
+        verify(httpx.Response(200, headers=wrong.headers, content=wrong.body))

@@ -26,8 +26,8 @@ class Outcome:
 
 async def send(engine: Engine, session: str, callback: Document, cause: int | None) -> Outcome:
     """Send the callback once."""
-    headers = [(str(name), str(value)) for name, value in callback["headers"]]
     body = callback["body"].encode()
+    headers = _seal(engine, [(str(name), str(value)) for name, value in callback["headers"]], body)
     if callback.get("fault") == "wrong-signature":
         headers, body = _falsify(headers, body)
     started, answer = time.perf_counter(), None
@@ -42,6 +42,14 @@ async def send(engine: Engine, session: str, callback: Document, cause: int | No
     seconds = time.perf_counter() - started
     _record(engine, session, callback, Headers(headers), body, answer, outcome, cause, seconds)
     return outcome
+
+
+def _seal(engine: Engine, headers: list[tuple[str, str]], body: bytes) -> list[tuple[str, str]]:
+    """Return the headers with the bank's signature, if it signs all its answers. Raises ConfigError."""
+    rules, seal = engine.parts.banks.default.interface.signatures, engine.parts.seal
+    if seal is None or rules.answers is None or rules.paths:
+        return headers
+    return list(seal(Response(200, tuple(headers), body), rules).headers)
 
 
 def _explain(error: BankError) -> str:
