@@ -18,6 +18,6 @@ FOUND = FaultResult(
     (0, 0),
     1.0,
 )
-ALIKE = FaultResult(InjectedFault("html", "initiate-payment", 1, "after"), None, FOUND.findings, (0, 0), 1.0)
+ALIKE = FaultResult(InjectedFault("html", "initiate-payment", 1, "after"), {}, FOUND.findings, (0, 0), 1.0)
 LEFT_OUT = tuple(SkippedFault(InjectedFault("busy", "account-list", number), ALIKE_ONES) for number in (1, 2, 3))
 RESULTS = Results("pytest -q", {"account-list": 1}, (GOOD, FOUND, ALIKE), LEFT_OUT, 12.0, ("mind the gap",))

@@ -50,10 +50,15 @@ PAY = "initiate-payment"
             "The consent expires before this call, and stays expired.",
         ),
         (InjectedFault("decline", "sca", 2), {"sca": "decline"}, "Approval 2 by the customer is declined."),
-        (InjectedFault("ids-zero"), None, "The bank has the quirk ids-zero during the whole run."),
+        (InjectedFault("ids-zero"), {"quirks": ["ids-zero"]}, "The bank has the quirk ids-zero during the whole run."),
+        (
+            InjectedFault("n26"),
+            {"quirks": ["ids-zero", "ids-null"]},
+            "The bank is like n26, with the quirks ids-zero, ids-null, during the whole run.",
+        ),
     ],
 )
-def test_a_fault_is_a_sentence(fault: InjectedFault, order: Mapping[str, Any] | None, sentence: str) -> None:
+def test_a_fault_is_a_sentence(fault: InjectedFault, order: Mapping[str, Any], sentence: str) -> None:
     assert describe(fault, order) == sentence
 
 

@@ -1,16 +1,30 @@
 """The order in which faults are tried."""
 
-from xs2a_sandbox.bank.loading import interface_and_schemas
+from xs2a_sandbox.bank.loading import interface_and_schemas, read_quirks
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.features.campaign.order import Kind, PlannedFault, Subject, in_order, subject_of
+from xs2a_sandbox.features.campaign.order import (
+    QUIRKS,
+    Kind,
+    PlannedFault,
+    Subject,
+    in_order,
+    likeness_of,
+    removes_values,
+    subject_of,
+)
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
 
 INTERFACE, _ = interface_and_schemas(Settings(state="memory:"))
+ALL_QUIRKS = read_quirks()
 OBIE, _ = interface_and_schemas(Settings(state="memory:", dialect="obie-4.0"))
 
 
 def planned(operation: str | None, kind: Kind, call: int = 1, name: str = "") -> PlannedFault:
     return PlannedFault(InjectedFault(name or kind.name, operation, call), {}, kind)
+
+
+def quirk(name: str) -> PlannedFault:
+    return PlannedFault(InjectedFault(name), {QUIRKS: [name]}, Kind.QUIRK, likeness_of(ALL_QUIRKS[name]))
 
 
 def order(*faults: PlannedFault) -> list[str]:
@@ -35,20 +49,37 @@ def test_one_fault_of_each_kind_is_before_repetitions() -> None:
         planned("account-list", Kind.LOST, 2, "reset"),
         planned("account-list", Kind.LOST, 2, "malformed"),
         planned(SCA, Kind.ENDED, 1, "decline"),
-        planned(None, Kind.QUIRK, name="ids-zero"),
-        planned(None, Kind.QUIRK, name="ids-null"),
+        *(quirk(name) for name in ("ids-zero", "ids-null", "balances-fail", "balances-null")),
     ]
 
     assert order(*faults) == [
+        "all the time ids-zero",
+        "all the time balances-fail",
+        "all the time balances-null",
         "sca 1 decline",
         "account-list 1 reset",
         "account-list 1 FAILED",
-        "all the time ids-zero",
         "all the time ids-null",
         "account-list 1 malformed",
         "account-list 2 reset",
         "account-list 2 malformed",
     ]
+
+
+def test_quirks_are_alike_if_they_change_the_same_part() -> None:
+    alike = {name: likeness_of(quirk) for name, quirk in ALL_QUIRKS.items()}
+
+    assert alike["balances-fail"] != alike["balances-null"]
+    assert alike["text-padded"] == alike["text-changes"]
+    assert alike["paging-same-parameters"] not in (alike[name] for name in alike.keys() - {"paging-same-parameters"})
+    assert alike["pending-refused"] == alike["holds-as-booked"], "options of the same handler"
+    assert 20 < len(set(alike.values())) < len(alike) / 2
+
+
+def test_quirks_that_leave_values_out_are_known() -> None:
+    assert removes_values(ALL_QUIRKS["dates-null"])
+    assert not removes_values(ALL_QUIRKS["booked-a-day-early"])
+    assert not removes_values(ALL_QUIRKS["newer-consent-ends-older"])
 
 
 def test_the_subject_comes_from_what_the_dialect_declares() -> None:

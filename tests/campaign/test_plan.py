@@ -107,7 +107,7 @@ def test_outcomes_of_sca_and_quirks_are_tried() -> None:
     assert {"sca 1: decline, before", "sca 2: error, before"} <= set(texts(made))
     assert {"pending-refused", "ids-zero"} <= set(texts(made))
     assert {"sca": "timeout", "skip": 1, "next": 1} in [one.order for one in made.faults]
-    assert [one.order for one in made.faults if one.fault.name == "ids-zero"] == [None]
+    assert [one.order for one in made.faults if one.fault.name == "ids-zero"] == [{"quirks": ["ids-zero"]}]
 
 
 def test_quirks_that_change_nothing_for_the_app_are_left_out() -> None:

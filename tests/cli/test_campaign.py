@@ -44,7 +44,7 @@ if "XS2A_SANDBOX_FAULT" in os.environ and pathlib.Path("waits").exists():
         (["python", "app.py", "--fast"], "The command that runs your tests comes after --:"),
         (["--job", "2", "--", "python", "app.py"], "No such option '--job'."),
         (["--report", "none/r.xml", "--", "python", "app.py"], "the folder none for r.xml does not exist"),
-        (["--report", "r.txt", "--", "python", "app.py"], "must end in .html or .xml"),
+        (["--report", "r.txt", "--", "python", "app.py"], "must end in .json, .xml (JUnit) or .html"),
         (["--budget", "soon", "--", "python", "app.py"], "is not a duration"),
         (["--env", "BANK", "--", "python", "app.py"], "write it as NAME=TEXT"),
     ],

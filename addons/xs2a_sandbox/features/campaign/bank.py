@@ -1,6 +1,7 @@
 """The bank of a campaign: a new sandbox or a running one, and sessions in it."""
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ class Sandboxes:
         self._free: list[SandboxAddresses] = []
         self._started = ExitStack()
         self._numbers = count()
+        self.start_seconds = 0.0
+        """How long the last start of a sandbox took."""
         self._lock = threading.Lock()
 
     @property
@@ -82,9 +85,11 @@ class Sandboxes:
             sandbox = self._free.pop() if self._free else None
             number = next(self._numbers) if sandbox is None else 0
         if sandbox is None:
+            began = time.monotonic()
             begun = of_its_own(self._scratch / f"bank-of-job-{number}", self._flags)
             sandbox = begun.__enter__()
             with self._lock:
+                self.start_seconds = time.monotonic() - began
                 self._started.push(begun)
         try:
             yield sandbox

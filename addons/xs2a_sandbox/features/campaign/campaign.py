@@ -11,19 +11,21 @@ from typing import Any, Protocol
 from xs2a_sandbox.bank.loading import read_quirks
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.config.known_banks import known_banks
 from xs2a_sandbox.config.readers import seconds as read_seconds
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign import bank, judge
+from xs2a_sandbox.features.campaign.atlas import AtlasBank, name_runs, plan_atlas
 from xs2a_sandbox.features.campaign.bank import SandboxAddresses, Sandboxes
 from xs2a_sandbox.features.campaign.command import Command, Stopped
 from xs2a_sandbox.features.campaign.judge import AppFinding, Case, Learned
-from xs2a_sandbox.features.campaign.learning import Begin, Lesson, learn_one, learning
+from xs2a_sandbox.features.campaign.learning import Begin, Lesson, count_cores, learn_one, learning
 from xs2a_sandbox.features.campaign.left_out import BUDGET, UNREACHED, SkippedFault, group_left_out
-from xs2a_sandbox.features.campaign.order import PlannedFault
+from xs2a_sandbox.features.campaign.order import QUIRKS, PlannedFault
 from xs2a_sandbox.features.campaign.plan import Plan, choose_faults, plan
 from xs2a_sandbox.features.campaign.run import Observed, RunSession
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
-from xs2a_sandbox.wording import say_count
+from xs2a_sandbox.wording import say_count, say_span
 
 _LEAST_SECONDS, _MOST_SECONDS = 30.0, 600.0
 _PAUSE = 1.0
@@ -56,7 +58,7 @@ class FaultResult:
     """The result of a fault. `statuses` are the exit statuses of its run and of the next one."""
 
     fault: InjectedFault
-    order: Mapping[str, object] | None
+    order: Mapping[str, Any]
     findings: tuple[AppFinding, ...] = ()
     statuses: tuple[int | None, ...] = ()
     seconds: float = 0.0
@@ -68,7 +70,8 @@ class FaultResult:
 class Results:
     """The results of a campaign in the order of their points, and the faults that were left out.
 
-    `again` is the beginning of the campaign's command, for repeating a single result.
+    `again` is the beginning of the campaign's command, for repeating a single result. `banks` are those of the atlas,
+    if the campaign was about them.
     """
 
     command: str
@@ -78,6 +81,7 @@ class Results:
     seconds: float
     warnings: tuple[str, ...] = ()
     again: tuple[str, ...] = ("xs2a-sandbox", "campaign")
+    banks: tuple[AtlasBank, ...] = ()
 
     @property
     def findings(self) -> list[FaultResult]:
@@ -109,7 +113,7 @@ class CampaignState:
 class Campaign:
     """Runs a `command` against a bank.
 
-    It tries the faults that contain a word to `choose`, or all of them.
+    It tries the faults that contain a word to `choose`, or all of them; with `atlas`, only quirks and banks.
 
     The bank is the sandbox at `url`, or a new one for each of the `jobs`, started with `flags`, in a folder in
     `scratch`. Without a number of `jobs`, it is as many as keep the processor cores busy. The campaign ends after
@@ -127,6 +131,7 @@ class Campaign:
     timeout: float | None = None
     slow: str = "2s"
     choose: Sequence[str] = ()
+    atlas: bool = False
     tell: Callable[[CampaignState], None] = lambda state: None
     note: Callable[[str], None] = lambda text: None
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -148,17 +153,22 @@ class Campaign:
             usual = lesson.learned.first.seen
             # A sandbox that runs already keeps the quirks that it was started with.
             quirks = read_quirks() if self.url is None else {}
-            made = plan(self.interface, usual, lesson.approvals, self.slow, quirks)
-            made = replace(made, faults=choose_faults(made.faults, self.choose))
+            banks: tuple[AtlasBank, ...] = ()
+            if self.atlas:
+                made, banks = plan_atlas(self.interface, usual, quirks, known_banks())
+            else:
+                made = plan(self.interface, usual, lesson.approvals, self.slow, quirks)
+            made = replace(made, faults=choose_faults(made.faults, tuple(name_runs(self.choose, banks))))
             there = kept.begin(made)
             todo = [planned for planned in made.faults if planned.fault not in there]
             calls, operations = say_count(len(usual.calls), "call"), say_count(len(usual.counts), "operation")
             text = f"{calls} of {operations}, {say_count(len(made.faults), 'fault')}"
-            self.note(text + (f", {len(there)} of them tried before" if there else ""))
+            text += f", {len(there)} of them tried before" if there else ""
+            self.note(f"{text}; about {say_span(_estimate(todo, lesson, sandboxes))}")
             results = {**there, **self._try_all(sandboxes, lesson, todo, kept, started)}
-        return self._results(lesson, made, results, started)
+        return self._results(lesson, made, results, started, banks)
 
-    def run_one(self, fault: InjectedFault, order: Mapping[str, Any] | None) -> Results:
+    def run_one(self, fault: InjectedFault, order: Mapping[str, Any]) -> Results:
         """Run a single fault, regardless of the plan. Raises UserMistake."""
         started, planned = time.monotonic(), PlannedFault(fault, order)
         with self._sandboxes() as sandboxes:
@@ -167,7 +177,12 @@ class Campaign:
         return self._results(lesson, Plan([planned]), {fault: result}, started)
 
     def _results(
-        self, lesson: Lesson, made: Plan, results: Mapping[InjectedFault, FaultResult], started: float
+        self,
+        lesson: Lesson,
+        made: Plan,
+        results: Mapping[InjectedFault, FaultResult],
+        started: float,
+        banks: tuple[AtlasBank, ...] = (),
     ) -> Results:
         tried = [results[planned.fault] for planned in made.faults if planned.fault in results]
         left_out = list(made.left_out)
@@ -187,6 +202,7 @@ class Campaign:
             tuple(left_out),
             time.monotonic() - started,
             lesson.warnings,
+            banks=banks,
         )
 
     # -- trying
@@ -245,8 +261,8 @@ class Campaign:
     def _try(self, sandboxes: Sandboxes, lesson: Lesson, planned: PlannedFault, number: int) -> FaultResult:
         fault, learned = planned.fault, lesson.learned
         limit = self.timeout or max(_LEAST_SECONDS, _LONGER * learned.first.ended.seconds + 2 * read_seconds(self.slow))
-        if planned.order is None:
-            return self._try_quirk(lesson, planned, number, limit)
+        if fault.operation is None:
+            return self._try_all_the_time(lesson, planned, number, limit)
         with sandboxes.borrow() as sandbox, self._begin(limit)(sandbox, str(number), lesson.command) as session:
             most_calls = judge.allow_all_calls(learned)
             run = session.run(fault, planned.order, most_calls)
@@ -260,11 +276,12 @@ class Campaign:
             ]
             return _result(planned, findings, session.name, run, after)
 
-    def _try_quirk(self, lesson: Lesson, planned: PlannedFault, number: int, limit: float) -> FaultResult:
-        """Run with a bank that has the quirk all the time, so there is no run without it afterwards."""
+    def _try_all_the_time(self, lesson: Lesson, planned: PlannedFault, number: int, limit: float) -> FaultResult:
+        """Run with a bank that has quirks all the time, so there is no run without them afterwards."""
         confdir = self.scratch / f"bank-{number}"
+        quirks = [word for name in planned.order[QUIRKS] for word in ("--quirk", name)]
         with (
-            bank.of_its_own(confdir, (*self.flags, "--quirk", planned.fault.name)) as sandbox,
+            bank.of_its_own(confdir, (*self.flags, *quirks)) as sandbox,
             self._begin(limit)(sandbox, str(number), lesson.command) as session,
         ):
             run = session.run(planned.fault, None, judge.allow_all_calls(lesson.learned))
@@ -283,6 +300,13 @@ class Campaign:
     def _sandboxes(self) -> Sandboxes:
         """Return the sandboxes for the jobs. Raises UserMistake."""
         return Sandboxes(self.scratch, self.flags, self.url, self.confdir)
+
+
+def _estimate(todo: Sequence[PlannedFault], lesson: Lesson, sandboxes: Sandboxes) -> float:
+    """Return about how many seconds it takes to try these faults. Starting a sandbox keeps a core busy."""
+    whole = sum(planned.fault.operation is None for planned in todo)
+    runs = (2 * len(todo) - whole) * lesson.learned.second.ended.seconds
+    return whole * sandboxes.start_seconds / min(lesson.jobs, count_cores()) + runs / lesson.jobs
 
 
 def _result(

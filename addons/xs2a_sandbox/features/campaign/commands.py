@@ -19,7 +19,7 @@ from xs2a_sandbox.cli.progress import Progress
 from xs2a_sandbox.cli.verbosity import Verbosity, note, verbosity_options
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.config.kinds import PREFIX
-from xs2a_sandbox.config.readers import parse_duration, seconds
+from xs2a_sandbox.config.readers import REPORTS, REPORTS_TEXT, parse_duration, seconds
 from xs2a_sandbox.wording import say_count
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def _delay(context: click.Context, parameter: click.Parameter, value: str) -> st
 
 
 def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
-    if any(file.suffix not in (".html", ".xml") for file in value):
-        raise click.BadParameter("the name of a report must end in .html or .xml (JUnit)")
+    if any(file.suffix not in REPORTS for file in value):
+        raise click.BadParameter(f"the name of a report must end in {REPORTS_TEXT}")
     for file in value:  # report a mistake now, not at the end
         if not file.parent.is_dir():
             raise click.BadParameter(f"the folder {file.parent} for {file.name} does not exist; create it first")
@@ -81,6 +81,7 @@ class CampaignCommand(SectionedCommand):
     examples=(
         "xs2a-sandbox campaign -- pytest tests/bank",
         "xs2a-sandbox campaign --jobs 4 --budget 10m --report campaign.html -- npm test",
+        "xs2a-sandbox campaign --atlas --dialect berlin-group-1.3 -- pytest tests/bank",
     ),
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
@@ -100,6 +101,11 @@ class CampaignCommand(SectionedCommand):
     help="Treat a run that takes longer as hung.",
 )
 @option("--slow", metavar="TIME", default=SLOW, callback=_delay, help="Delay of a slow response.")
+@option(
+    "--atlas",
+    is_flag=True,
+    help="Instead of faults, try every quirk and every bank of the atlas, and list the banks at which the app fails.",
+)
 @option(
     "--choose",
     metavar="TEXT",
@@ -139,7 +145,7 @@ class CampaignCommand(SectionedCommand):
     multiple=True,
     callback=_reports,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write a report: .html or .xml (JUnit). May be repeated.",
+    help=f"Also write a report: {REPORTS_TEXT}. May be repeated.",
 )
 @setting_flags("confdir", *OF_THE_BANK)
 @verbosity_options
@@ -150,6 +156,7 @@ def campaign(
     resume: bool,
     timeout: float | None,
     slow: str,
+    atlas: bool,
     choose: Sequence[str],
     only: Path | None,
     variables: dict[str, str],
@@ -174,6 +181,9 @@ def campaign(
     from xs2a_sandbox.features.campaign.reports import files
     from xs2a_sandbox.features.campaign.reports.text import as_text
 
+    if atlas and (url is not None or only):
+        other = "--only" if only else "--url"
+        raise click.UsageError(f"--atlas starts a sandbox for each bank, so it cannot be used with {other}")
     settings = load_settings(flags)
     command = Command(tuple(words), variables, Path.cwd())
     bank_flags = _flags(settings, flags)
@@ -196,6 +206,7 @@ def campaign(
             timeout=timeout,
             slow=slow,
             choose=choose,
+            atlas=atlas,
             tell=shown.tell,
             note=note,
         )
@@ -204,7 +215,14 @@ def campaign(
         else:
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            of = {"command": command.words, "env": variables, "flags": bank_flags, "slow": slow, "choose": list(choose)}
+            of: dict[str, Any] = {"atlas": True} if atlas else {}
+            of |= {
+                "command": command.words,
+                "env": variables,
+                "flags": bank_flags,
+                "slow": slow,
+                "choose": list(choose),
+            }
             try:
                 results = made.run(ResultsFile(folder / "results.jsonl", of, resume))
             except KeyboardInterrupt:

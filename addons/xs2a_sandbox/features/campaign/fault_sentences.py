@@ -1,9 +1,10 @@
 """Describes faults in sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.cassette.fault import CALLBACK_FAULTS, FAULT_TEXTS, NO_RETRY_AFTER
+from xs2a_sandbox.features.campaign.order import QUIRKS
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault, Phase
 from xs2a_sandbox.wording import say_count
 
@@ -21,18 +22,24 @@ def describe_point(fault: InjectedFault) -> str:
     return f"approval {fault.call}" if fault.operation == SCA else f"call {fault.call} of {fault.operation}"
 
 
-def describe(fault: InjectedFault, order: Mapping[str, Any] | None) -> str:
-    """Return a sentence about the fault, without its point. `order` is the order for the sandbox, if there was one."""
+def describe(fault: InjectedFault, order: Mapping[str, Any]) -> str:
+    """Return a sentence about the fault, without its point. `order` is the order for the fault."""
     if fault.operation is None:
-        return f"The bank has the quirk {fault.name} during the whole run."
+        return f"{_describe_bank(fault.name, order.get(QUIRKS, ()))} during the whole run."
     if fault.operation == SCA:
         return f"Approval {fault.call} by the customer {_ENDINGS.get(fault.name, fault.name)}."
-    if order and "expires" in order:
+    if "expires" in order:
         return f"The {order['expires']} expires before this call, and stays expired."
-    if order and "callback" in order:
+    if "callback" in order:
         text = CALLBACK_FAULTS.get(str(order["callback"]), fault.name)
         return f"All {text} that are about what this call creates or changes."
-    return f"{_what(fault, order or {})}, {_PHASES[fault.phase]}."
+    return f"{_what(fault, order)}, {_PHASES[fault.phase]}."
+
+
+def _describe_bank(name: str, quirks: Sequence[str]) -> str:
+    if quirks in ([name], ()):
+        return f"The bank has the quirk {name}"
+    return f"The bank is like {name}, with the quirks {', '.join(quirks)},"
 
 
 def _what(fault: InjectedFault, order: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from xs2a_sandbox.documents import own_file, yaml_reader
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.campaign import FaultResult, Results
+from xs2a_sandbox.features.campaign.order import QUIRKS
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 _LONGEST, _LARGEST = 300, 1_000_000
@@ -42,7 +43,7 @@ def write(result: FaultResult, results: Results, folder: Path) -> str:
         "found": [
             f"{finding.oracle}: {' '.join(finding.text.split())[:_LONGEST]}" for finding in result.findings[:_MOST]
         ],
-        "fault": dict(result.order) if result.order else None,
+        "fault": dict(result.order),
     }
     return yaml_text({name: value for name, value in members.items() if value is not None})
 
@@ -52,13 +53,14 @@ def read_replay(file: Path) -> str:
     return str(_parse(file).get("replay", ""))
 
 
-def read(file: Path) -> tuple[InjectedFault, Mapping[str, Any] | None]:
-    """Return the fault, and the order for it, which is None for a quirk. Raises UserMistake."""
+def read(file: Path) -> tuple[InjectedFault, Mapping[str, Any]]:
+    """Return the fault, and the order for it. Raises UserMistake."""
     value = _parse(file)
     members: dict[str, Any] = {name: value[name] for name in _MEMBERS if name in value}
-    order = value.get("fault")
-    if order is not None and not isinstance(order, dict):
-        raise UserMistake(f"{file}: fault must be an object, as in POST /_sandbox/faults")
+    # A file without a fault is about a quirk.
+    order = value.get("fault", None if "operation" in members else {QUIRKS: [value["name"]]})
+    if not isinstance(order, dict):
+        raise UserMistake(f"{file}: fault must be an object, as in POST /_sandbox/faults, or name quirks")
     return InjectedFault(**members, phase="after" if value.get("phase") == "after" else "before"), order
 
 

@@ -144,6 +144,9 @@ def _differs(first: Observed, beside: Observed) -> str | None:
 
 def count_jobs(usual: Ended) -> int:
     """Return how many runs keep the cores busy."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = max(0.01, usual.processor_seconds) / usual.seconds
-    return round(cores * min(_MOST_PER_CORE, max(1.0, 1 / share)))
+    return round(count_cores() * min(_MOST_PER_CORE, max(1.0, 1 / share)))
+
+
+def count_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

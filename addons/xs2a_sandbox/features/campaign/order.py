@@ -1,12 +1,14 @@
 """The order in which a campaign tries its faults: what most likely finds a bug first, the unlike before the like."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from xs2a_sandbox.cassette import Interface, Operation
+from xs2a_sandbox.cassette.amend import PatchStep
+from xs2a_sandbox.cassette.model import Cassette, Rule
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
 
 
@@ -40,6 +42,8 @@ _READS = frozenset({"account", "balance", "entry", "funds", "payee"})
 
 
 CONSENT_EXPIRES, TOKEN_EXPIRES = "consent expires", "token expires"
+QUIRKS = "quirks"
+"""The key of an order for a whole run: the names of the bank's quirks."""
 _OF_ACCESS = ("consent-", "token-")
 """The beginnings of the names of errors that concern the whole access."""
 
@@ -59,33 +63,62 @@ def subject_of(operation: Operation) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
-    """A fault, and the order for the sandbox, which a quirk does not have."""
+    """A fault, and the order for it: one for the sandbox, or for a whole run what surrounds the app.
+
+    Quirks with equal `likeness` change the same part of the bank.
+    """
 
     fault: InjectedFault
-    order: Mapping[str, Any] | None
+    order: Mapping[str, Any]
     kind: Kind = Kind.LOST
+    likeness: Hashable = None
 
 
 def in_order(faults: Iterable[PlannedFault], interface: Interface) -> list[PlannedFault]:
     """Return the faults in rounds: each round has one fault of each kind for each operation.
 
-    In a round, faults that concern money are first, then those of the access, then those of reads.
+    In a round, faults that concern money are first, then those of the access, then those of reads. All quirks are in
+    the first round: the first of each likeness after the faults that concern money, because a single run shows what it
+    does to the app, and the others at the end.
     """
     classes: dict[Hashable, list[tuple[int, PlannedFault]]] = defaultdict(list)
     repetitions: Counter[Hashable] = Counter()
+    placed: list[tuple[int, Subject, Kind, PlannedFault]] = []
+    likenesses: set[Hashable] = set()
     for planned in faults:
         fault = planned.fault
+        if planned.kind is Kind.QUIRK:
+            subject = Subject.READS if planned.likeness in likenesses else Subject.MONEY
+            likenesses.add(planned.likeness)
+            placed.append((0, subject, Kind.QUIRK, planned))
+            continue
         same = (fault.operation, fault.name, fault.phase)
-        kind = fault.name if planned.kind is Kind.QUIRK else planned.kind
-        classes[fault.operation, kind].append((repetitions[same], planned))
+        classes[fault.operation, planned.kind].append((repetitions[same], planned))
         repetitions[same] += 1
-    placed: list[tuple[int, Subject, Kind, PlannedFault]] = []
     for members in classes.values():
         members.sort(key=lambda member: member[0])
         for place, (_, planned) in enumerate(members):
             placed.append((place, _subject(planned, interface), planned.kind, planned))
     placed.sort(key=lambda one: one[:3])
     return [planned for *_, planned in placed]
+
+
+def likeness_of(quirk: Cassette) -> Hashable:
+    """Return what a quirk does: the subject of its first rule, whether it refuses, and the first member it changes."""
+    for rule in quirk.rules:
+        is_refusal = bool(rule.behaviour.respond or rule.behaviour.sequence)
+        steps = _changes(rule)
+        return frozenset(act.thing for act in rule.does), is_refusal, steps[0].path[-1] if steps else None
+    return tuple(quirk.options)[:1] or tuple(quirk.sections)
+
+
+def removes_values(quirk: Cassette) -> bool:
+    """Return whether values are missing from the answers of a bank with this quirk, which breaks most apps."""
+    return any(step.value is None for rule in quirk.rules for step in _changes(rule))
+
+
+def _changes(rule: Rule) -> Sequence[PatchStep]:
+    return rule.behaviour.amend.result.patch if rule.behaviour.amend else ()
 
 
 def _subject(planned: PlannedFault, interface: Interface) -> Subject:

@@ -19,11 +19,14 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.left_out import ALIKE, IDLE, SkippedFault
 from xs2a_sandbox.features.campaign.order import (
     CONSENT_EXPIRES,
+    QUIRKS,
     TOKEN_EXPIRES,
     Kind,
     PlannedFault,
     ends_access,
     in_order,
+    likeness_of,
+    removes_values,
 )
 from xs2a_sandbox.features.campaign.seen import Seen, SeenCall
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault, Phase
@@ -65,12 +68,7 @@ def plan(interface: Interface, learned: Seen, approvals: int, slow: str, quirks:
         for ending in OF_THE_BANK["sca"]:
             order = {"sca": ending, "skip": number - 1, "next": 1}
             made.faults.append(PlannedFault(InjectedFault(ending, SCA, number), order, Kind.ENDED))
-    called = {id: operation for id, operation in interface.operations.items() if counts[id]}
-    for name, quirk in quirks.items():
-        if has_effect(quirk, called, [section for section in quirk.sections if interface.sections.get(section)]):
-            made.faults.append(PlannedFault(InjectedFault(name), None, Kind.QUIRK))
-        else:
-            made.left_out.append(SkippedFault(InjectedFault(name), IDLE))
+    add_quirks(made, interface, learned, quirks)
     made.faults = in_order(made.faults, interface)
     return made
 
@@ -92,6 +90,17 @@ def _of_callbacks(learned: Seen) -> Iterator[PlannedFault]:
 def _is_signed(callback: CallbackShape) -> bool:
     names = {name.lower() for name, _ in callback["headers"]}
     return bool(names & {"signature", "x-jws-signature"}) or callback["body"].count(".") == 2
+
+
+def add_quirks(made: Plan, interface: Interface, learned: Seen, quirks: Mapping[str, Cassette]) -> None:
+    """Plan a run with each quirk, except for those that change none of the operations of the learned run."""
+    called = {id: operation for id, operation in interface.operations.items() if learned.counts[id]}
+    for name, quirk in sorted(quirks.items(), key=lambda one: (not removes_values(one[1]), one[0])):
+        if has_effect(quirk, called, [section for section in quirk.sections if interface.sections.get(section)]):
+            order = {QUIRKS: [name]}
+            made.faults.append(PlannedFault(InjectedFault(name), order, Kind.QUIRK, likeness_of(quirk)))
+        else:
+            made.left_out.append(SkippedFault(InjectedFault(name), IDLE))
 
 
 def _is_between(call: SeenCall, learned: Seen) -> bool:

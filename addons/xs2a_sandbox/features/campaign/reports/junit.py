@@ -6,6 +6,7 @@ from xs2a_sandbox.documents.report_files import CaseResult, as_junit
 from xs2a_sandbox.features.campaign.campaign import FaultResult, Results
 from xs2a_sandbox.features.campaign.fault_sentences import describe
 from xs2a_sandbox.features.campaign.finding_file import replay
+from xs2a_sandbox.features.campaign.reports.banks import BankOutcome, bank_outcomes
 from xs2a_sandbox.features.campaign.reports.table import exits, rows, summary
 from xs2a_sandbox.journal.log_line import make_printable
 
@@ -15,7 +16,15 @@ def write(results: Results, findings: Path) -> str:
     suites = {row.point: [_case(results, result, findings) for result in row.results] for row in rows(results.results)}
     told = "\n".join([*summary(results), *results.warnings])
     about = CaseResult("campaign", "has let something go wrong", output=told)
-    return as_junit("xs2a-sandbox campaign", {**suites, "campaign": [about]})
+    banks = {"banks of the atlas": [_bank(outcome) for outcome in bank_outcomes(results)]} if results.banks else {}
+    return as_junit("xs2a-sandbox campaign", {**suites, **banks, "campaign": [about]})
+
+
+def _bank(outcome: BankOutcome) -> CaseResult:
+    if not outcome.fails:
+        return CaseResult("banks of the atlas", outcome.bank.name)
+    example, kind = make_printable(outcome.example), outcome.result.findings[0].oracle
+    return CaseResult("banks of the atlas", outcome.bank.name, "failure", example, kind, outcome.why)
 
 
 def _case(results: Results, result: FaultResult, findings: Path) -> CaseResult:
