@@ -52,6 +52,11 @@ PAY = "initiate-payment"
         (InjectedFault("decline", "sca", 2), {"sca": "decline"}, "Approval 2 by the customer is declined."),
         (InjectedFault("ids-zero"), {"quirks": ["ids-zero"]}, "The bank has the quirk ids-zero during the whole run."),
         (
+            InjectedFault("zone-west"),
+            {"environment": {"TZ": "Etc/GMT+12"}},
+            "The app runs in the time zone Etc/GMT+12 during the whole run.",
+        ),
+        (
             InjectedFault("n26"),
             {"quirks": ["ids-zero", "ids-null"]},
             "The bank is like n26, with the quirks ids-zero, ids-null, during the whole run.",

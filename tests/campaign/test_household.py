@@ -27,6 +27,11 @@ SIGNS = {
     "parks": ("account-", "recovery", "The app no longer calls account-list"),
     "one-stops-all": ("account-balances 1", "accounts", "less often than usual, because /v1/accounts/"),
     "ignores-retry-after": ("429 with Retry-After", "retry-after", "the bank asked to wait for 3 s."),
+    "pages-forever": ("paging-never-ends", "paging", "and got the same entries each time."),
+    "keeps-by-consent": ("consent expires", "stored", "2 times, without the fault once."),
+    "moves-on": ("account-transactions 1", "stored", "The app does not have"),
+    "day-in-utc": ("zone-east", "dates", "on another day in household.json"),
+    "sign-from-payee": ("payee-missing", "amounts", "with a wrong amount in household.json (cents)"),
     "forgets-intent": ("initiate-payment 1", "payments", "because the run after it paid again."),
 }
 """By bug: words of the fault, the oracle, and words of the finding that describes it."""
@@ -37,7 +42,6 @@ BEYOND_THE_APP = {
     "empty-lists-null",
     "entries-late",
     "no-entries-no-body",
-    "paging-never-ends",
     "payment-final-late",
 }
 """Quirks that even the correct app, or its tests, do not handle. The campaign is right to report them."""
@@ -88,5 +92,5 @@ def test_each_bug_is_found_by_a_finding_that_names_it(bug: str, run: Callable[..
 def test_the_correct_app_has_no_finding_but_for_quirks_that_it_does_not_handle(run: Callable[..., Results]) -> None:
     results = run()
 
-    assert len(results.results) > 100
+    assert len(results.results) > 200
     assert {str(one.fault) for one in results.findings} == BEYOND_THE_APP

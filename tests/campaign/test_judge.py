@@ -173,6 +173,28 @@ def test_a_run_that_was_ended_because_of_its_calls_is_found() -> None:
     assert judged(USUAL, decided)[0].endswith("The run after it, without the fault, did not end in time.")
 
 
+@pytest.mark.parametrize(("times", "is_found"), [(6, True), (5, False)])
+def test_reading_the_same_page_again_and_again_is_found(times: int, is_found: bool) -> None:
+    entry = {"transactionId": "E-1", "transactionAmount": {"amount": "1.00"}}
+    last = "/v1/accounts/A/transactions?page=3"
+
+    def pages(count: int, *booked: object) -> list[SeenCall]:
+        return [
+            call("account-transactions", last, answer={"transactions": {"booked": [*booked]}}) for _ in range(count)
+        ]
+
+    usual, finding = (
+        observed(*pages(2, entry)),
+        f"paging: The app sent GET {last} 6 times, and got the same entries each time.",
+    )
+    quirk = InjectedFault("paging-never-ends")
+
+    assert judged(observed(*pages(times, entry)), usual=usual, fault=quirk) == ([finding] if is_found else [])
+    assert judged(observed(*pages(times)), usual=usual, fault=quirk) == [], "waiting for the first entries"
+    flood = judged(observed(*pages(40, entry)), usual=usual, fault=quirk)
+    assert [text.partition(":")[0] for text in flood] == ["paging"], "not also as too many calls"
+
+
 @pytest.mark.parametrize(("status", "is_found"), [(400, True), (429, False), (200, False)])
 def test_repeating_a_refused_request_is_found(status: int, is_found: bool) -> None:
     calls = [call("transactions", "/v1/t?dateFrom=2025-01-01", status=status) for _ in range(4)]
@@ -189,9 +211,17 @@ def test_repeating_a_refused_request_is_found(status: int, is_found: bool) -> No
 def test_ignoring_retry_after_is_found(second: float, is_found: bool) -> None:
     limited = call("balances", "/v1/accounts/B/balances", status=429, answered={"Retry-After": "2"})
     again = call("balances", "/v1/accounts/B/balances", second=second)
-    finding = "retry-after: The app called balances again after 1.0 s; the bank asked to wait for 2 s."
+    finding = "retry-after: The app sent GET /v1/accounts/B/balances again after 1.0 s; the bank asked to wait for 2 s."
 
     assert judged(observed(BALANCES[0], limited, again, BALANCES[2])) == ([finding] if is_found else [])
+
+
+def test_the_wait_binds_neither_another_account_nor_another_consent() -> None:
+    limited = call("balances", "/v1/accounts/B/balances", status=429, answered={"Retry-After": "2"})
+    other_account = call("balances", "/v1/accounts/C/balances", second=0.1)
+    other_consent = call("balances", "/v1/accounts/B/balances", second=0.1, consent="new")
+
+    assert judged(observed(BALANCES[0], limited, other_account, other_consent)) == []
 
 
 def test_calls_at_the_same_time_are_not_too_early() -> None:
@@ -247,6 +277,7 @@ def test_a_run_that_fails_with_a_quirk_is_found_unless_the_bank_refuses_somethin
     assert judged(usual, usual=usual, fault=quirk) == []
     assert judged(fails, usual=usual) == []
     assert judged(observed(call("create-consent", status=201), status=1), usual=usual, fault=quirk) == []
+    assert judged(fails, usual=usual, fault=InjectedFault("zone-east")) == [], "the tests may expect days of their own"
 
 
 def test_entries_that_are_not_read_because_balances_are_refused_are_found() -> None:

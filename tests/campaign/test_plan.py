@@ -110,6 +110,19 @@ def test_outcomes_of_sca_and_quirks_are_tried() -> None:
     assert [one.order for one in made.faults if one.fault.name == "ids-zero"] == [{"quirks": ["ids-zero"]}]
 
 
+def test_an_app_that_stores_dates_is_tried_in_other_time_zones() -> None:
+    seen = Seen((call("account-transactions"),), Counter())
+    days = ["2026-11-17", "2026-11-20", "2026-12-31"]
+    zones = {
+        one.fault.name: one.order["environment"]["TZ"]
+        for one in plan(INTERFACE, seen, 0, "2s", {}, days).faults
+        if "environment" in one.order
+    }
+
+    assert zones == {"zone-west": "Etc/GMT+12", "zone-east": "Etc/GMT-14", "clock-change": "XST0XDT,J324/0,J140/0"}
+    assert not [one for one in planned(*seen.calls).faults if "environment" in one.order]
+
+
 def test_quirks_that_change_nothing_for_the_app_are_left_out() -> None:
     made = planned(call("consent-status"), with_quirks=True)
 

@@ -53,6 +53,21 @@ def test_a_fork_behaves_like_the_command(command: Command) -> None:
     assert second.processor_seconds > 0
 
 
+def test_a_fork_runs_in_the_time_zone_of_its_environment(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import time; print(time.localtime(0).tm_hour)")
+    cold = Command((sys.executable, "app.py"), {"TZ": "EST5"}, tmp_path)
+    warm = cold.warm_up()
+    assert warm
+    try:
+        first = run(replace(cold, warm=warm))
+        assert warm.load()
+        second = run(replace(cold, warm=warm, variables={"TZ": "XST-14"}))
+    finally:
+        warm.stop()
+
+    assert (first.output, second.output) == ("19\n", "14\n")
+
+
 def test_a_fork_that_dies_or_hangs_is_recognised(command: Command) -> None:
     words = (sys.executable, "app.py")
     dies = run(replace(command, words=(*words, "die"), warm=None))

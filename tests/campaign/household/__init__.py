@@ -1,1 +1,1 @@
-"""A small app of a customer of a bank, with six bugs to choose from, and its tests, which know nothing of faults."""
+"""A small app of a customer of a bank, with bugs to choose from, and its tests, which know nothing of faults."""

@@ -1,14 +1,16 @@
 """An app that pays the rent and reads the accounts of a household. It keeps its data in `household.json`.
 
 Each bug is a mistake of real apps. Without a bug the app is correct: it pays an intent at most once, renews an ended
-connection, reads each account separately, waits as long as the bank says, and tries again in the next run.
+connection, reads each account separately, waits as long as the bank says, stops at a page that it knows, stores what
+the bank sends as it is, and tries again in the next run.
 """
 
 import json
 import time
 import uuid
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,11 @@ BUGS = {
     "one-stops-all": "an account that fails ends the reading of the others",
     "ignores-retry-after": "a refused read is repeated after a pause of the app's own",
     "forgets-intent": "a payment whose answer is lost is forgotten, and made again in the next run",
+    "pages-forever": "the reference to the next page is followed wherever it leads",
+    "keeps-by-consent": "entries belong to the consent with which they were read, so a new consent brings them again",
+    "moves-on": "the day of the last read is noted before the read, and the next read begins there",
+    "day-in-utc": "the day of an entry becomes a time, and the day of this time in UTC is stored",
+    "sign-from-payee": "an entry is a debit if it has a creditor",
 }
 IBANS = ("DE47999888770000200002", "DE25999888770000200010")
 PAYMENTS = "/v1/payments/sepa-credit-transfers"
@@ -66,7 +73,7 @@ class Bank:
 class Household:
     def __init__(self, bank: Bank, folder: Path, bug: str = "") -> None:
         self.bank, self.bug, self.file = bank, bug, folder / "household.json"
-        empty: Json = {"consent": None, "parked": False, "intents": {}, "entries": {}}
+        empty: Json = {"consent": None, "parked": False, "intents": {}, "entries": {}, "read_on": None}
         self.data: Json = json.loads(self.file.read_text()) if self.file.exists() else empty
 
     def save(self) -> None:
@@ -174,18 +181,38 @@ class Household:
     def _read_account(self, id: str) -> None:
         balances = self._read(f"/v1/accounts/{id}/balances").get("balances")
         since = date.today() - timedelta(days=60)
-        booked, path = [], f"/v1/accounts/{id}/transactions?bookingStatus=booked&dateFrom={since}"
-        for _ in range(20):
+        if self.bug == "moves-on" and self.data["read_on"]:
+            since = date.fromisoformat(self.data["read_on"])
+        self.data["read_on"] = str(date.today())
+        rows: list[Json] = []
+        path, known = f"/v1/accounts/{id}/transactions?bookingStatus=booked&dateFrom={since}", set[str]()
+        while path and (path not in known or self.bug == "pages-forever"):
+            known.add(path)
             page = self._read(path).get("transactions")
             if not isinstance(page, dict) or not isinstance(page.get("booked"), list):
                 raise Trouble()
-            booked += page["booked"]
+            rows += map(self._row, page["booked"])
             path = page.get("_links", {}).get("next", {}).get("href")
-            if not path:
-                break
         if not isinstance(balances, list):
             raise Trouble()
-        self.data["entries"][id] = booked
+        key = f"{id} {self.data['consent']}" if self.bug == "keeps-by-consent" else id
+        earlier = [
+            row for row in self.data["entries"].get(key, ()) if self.bug == "moves-on" and row["day"] < str(since)
+        ]
+        self.data["entries"][key] = [*earlier, *rows]
+
+    def _row(self, entry: Json) -> Json:
+        try:
+            amount = Decimal(_text(entry["transactionAmount"], "amount"))
+        except (InvalidOperation, KeyError, TypeError):
+            raise Trouble() from None
+        if self.bug == "sign-from-payee":
+            amount = -abs(amount) if entry.get("creditorName") else abs(amount)
+        day = entry.get("bookingDate")
+        if day and self.bug == "day-in-utc":
+            day = str(datetime.fromisoformat(day).astimezone(UTC).date())
+        text = entry.get("remittanceInformationUnstructured")
+        return {"id": entry.get("transactionId"), "day": day, "cents": int(amount * 100), "text": text}
 
     def _read(self, path: str) -> Json:
         try:

@@ -21,7 +21,7 @@ from xs2a_sandbox.features.campaign.command import Command, Stopped
 from xs2a_sandbox.features.campaign.judge import AppFinding, Case, Learned
 from xs2a_sandbox.features.campaign.learning import Begin, Lesson, count_cores, learn_one, learning
 from xs2a_sandbox.features.campaign.left_out import BUDGET, UNREACHED, SkippedFault, group_left_out
-from xs2a_sandbox.features.campaign.order import QUIRKS, PlannedFault
+from xs2a_sandbox.features.campaign.order import ENVIRONMENT, QUIRKS, PlannedFault
 from xs2a_sandbox.features.campaign.plan import Plan, choose_faults, plan
 from xs2a_sandbox.features.campaign.run import Observed, RunSession
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
@@ -157,7 +157,8 @@ class Campaign:
             if self.atlas:
                 made, banks = plan_atlas(self.interface, usual, quirks, known_banks())
             else:
-                made = plan(self.interface, usual, lesson.approvals, self.slow, quirks)
+                days = sorted(judge.dated_days(lesson.learned))
+                made = plan(self.interface, usual, lesson.approvals, self.slow, quirks, days)
             made = replace(made, faults=choose_faults(made.faults, tuple(name_runs(self.choose, banks))))
             there = kept.begin(made)
             todo = [planned for planned in made.faults if planned.fault not in there]
@@ -262,7 +263,7 @@ class Campaign:
         fault, learned = planned.fault, lesson.learned
         limit = self.timeout or max(_LEAST_SECONDS, _LONGER * learned.first.ended.seconds + 2 * read_seconds(self.slow))
         if fault.operation is None:
-            return self._try_all_the_time(lesson, planned, number, limit)
+            return self._try_all_the_time(sandboxes, lesson, planned, number, limit)
         with sandboxes.borrow() as sandbox, self._begin(limit)(sandbox, str(number), lesson.command) as session:
             most_calls = judge.allow_all_calls(learned)
             run = session.run(fault, planned.order, most_calls)
@@ -276,16 +277,25 @@ class Campaign:
             ]
             return _result(planned, findings, session.name, run, after)
 
-    def _try_all_the_time(self, lesson: Lesson, planned: PlannedFault, number: int, limit: float) -> FaultResult:
-        """Run with a bank that has quirks all the time, so there is no run without them afterwards."""
+    def _try_all_the_time(
+        self, sandboxes: Sandboxes, lesson: Lesson, planned: PlannedFault, number: int, limit: float
+    ) -> FaultResult:
+        """Run with a fault that is there all the time, so there is no run without it afterwards.
+
+        If the app stores entries, it runs a second time with the fault, because only that shows what it stores twice.
+        """
         confdir = self.scratch / f"bank-{number}"
-        quirks = [word for name in planned.order[QUIRKS] for word in ("--quirk", name)]
+        quirks = [word for name in planned.order.get(QUIRKS, ()) for word in ("--quirk", name)]
+        variables = {**lesson.command.variables, **planned.order.get(ENVIRONMENT, {})}
+        command, most_calls = replace(lesson.command, variables=variables), judge.allow_all_calls(lesson.learned)
         with (
-            bank.of_its_own(confdir, (*self.flags, *quirks)) as sandbox,
-            self._begin(limit)(sandbox, str(number), lesson.command) as session,
+            bank.of_its_own(confdir, (*self.flags, *quirks)) if quirks else sandboxes.borrow() as sandbox,
+            self._begin(limit)(sandbox, str(number), command) as session,
         ):
-            run = session.run(planned.fault, None, judge.allow_all_calls(lesson.learned))
-            findings = judge.findings(Case(lesson.learned, planned.fault, run))
+            run = session.run(planned.fault, None, most_calls)
+            is_twice = run.ended.status == 0 and lesson.learned.storage.copies
+            again = session.run(planned.fault, None, most_calls) if is_twice else None
+            findings = judge.findings(Case(lesson.learned, planned.fault, run, again=again))
             return _result(planned, findings, session.name, run, None)
 
     def _begin(self, limit: float) -> Begin:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.cassette.fault import CALLBACK_FAULTS, FAULT_TEXTS, NO_RETRY_AFTER
-from xs2a_sandbox.features.campaign.order import QUIRKS
+from xs2a_sandbox.features.campaign.order import ENVIRONMENT, QUIRKS
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault, Phase
 from xs2a_sandbox.wording import say_count
 
@@ -25,7 +25,7 @@ def describe_point(fault: InjectedFault) -> str:
 def describe(fault: InjectedFault, order: Mapping[str, Any]) -> str:
     """Return a sentence about the fault, without its point. `order` is the order for the fault."""
     if fault.operation is None:
-        return f"{_describe_bank(fault.name, order.get(QUIRKS, ()))} during the whole run."
+        return f"{_describe_surroundings(fault.name, order)} during the whole run."
     if fault.operation == SCA:
         return f"Approval {fault.call} by the customer {_ENDINGS.get(fault.name, fault.name)}."
     if "expires" in order:
@@ -36,7 +36,10 @@ def describe(fault: InjectedFault, order: Mapping[str, Any]) -> str:
     return f"{_what(fault, order)}, {_PHASES[fault.phase]}."
 
 
-def _describe_bank(name: str, quirks: Sequence[str]) -> str:
+def _describe_surroundings(name: str, order: Mapping[str, Any]) -> str:
+    if ENVIRONMENT in order:
+        return f"The app runs in the time zone {order[ENVIRONMENT]['TZ']}"
+    quirks: Sequence[str] = order.get(QUIRKS, ())
     if quirks in ([name], ()):
         return f"The bank has the quirk {name}"
     return f"The bank is like {name}, with the quirks {', '.join(quirks)},"

@@ -18,6 +18,7 @@ import socket
 import sys
 import sysconfig
 import threading
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -73,6 +74,7 @@ def run(order: dict[str, Any]) -> None:
     os.chdir(order["directory"])
     os.environ.clear()
     os.environ.update(order["environment"])
+    time.tzset()  # the environment may have another time zone
     for path, flags, numbers in ((os.devnull, os.O_RDONLY, (0,)), (order["output"], os.O_WRONLY, (1, 2))):
         file = os.open(path, flags)
         for number in numbers:

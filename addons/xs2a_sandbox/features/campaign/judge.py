@@ -1,14 +1,24 @@
 """Judges the requests of an app during a fault: each oracle checks one condition."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from xs2a_sandbox.features.campaign.order import CONSENT_EXPIRES, ends_access
+from xs2a_sandbox.features.campaign.order import CONSENT_EXPIRES, ZONES, ends_access
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
+from xs2a_sandbox.features.campaign.sent import has_entries
+from xs2a_sandbox.features.campaign.stored import (
+    Kept,
+    Storage,
+    find_copies,
+    find_losses,
+    find_shifted_dates,
+    find_wrong_amounts,
+)
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
 from xs2a_sandbox.wording import say_count, say_times
 
@@ -28,6 +38,8 @@ CALLBACK = "callback "
 """The beginning of the names of faults of callbacks."""
 _ALLOWED = {"late": "late", "twice": "twice", "before": "before the answer"}
 """What a bank may do with callbacks, in words."""
+_SAME_PAGES = 3
+"""How many times more than usual a page may be read, for example after errors."""
 _TOGETHER = ", because the run after it paid again"
 _NAMED, _LONGEST = 3, 200
 """How many failures of the next run are named, and how much of each is shown."""
@@ -41,27 +53,44 @@ class AppFinding:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Learned:
-    """The fault-free run, and the next one in the same session. Only calls in both are reliable."""
+    """The fault-free run, and the next one in the same session. Only calls in both are reliable.
+
+    `beside` is a run in another session, if there was one.
+    """
 
     first: Observed
     second: Observed
     frequency: int | None = None
+    beside: Observed | None = None
 
     @property
     def passes_again(self) -> bool:
         return self.second.ended.status == 0
 
+    @cached_property
+    def storage(self) -> Storage:
+        return Storage(self.first.kept, self.second.kept, self.beside.kept if self.beside else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A run with a fault, and the next one without a fault, if there was one."""
+    """A run with a fault, and the next one without a fault, if there was one.
+
+    `again` is the next run with a fault that is there all the time.
+    """
 
     learned: Learned
     fault: InjectedFault
     run: Observed
     after: Observed | None = None
+    again: Observed | None = None
+
+    @property
+    def kept(self) -> list[Kept]:
+        """What the app has stored after each run."""
+        return [run.kept for run in (self.run, self.after, self.again) if run]
 
 
 def findings(case: Case) -> list[AppFinding]:
@@ -159,11 +188,14 @@ def _calls(case: Case) -> Iterator[str]:
     if case.run.seen.is_cut:
         yield "The app made more calls than the journal of the sandbox holds."
     usual = case.learned.first.seen.counts
-    too_many = [(one, n) for one, n in sorted(case.run.seen.counts.items()) if n > _allow_calls(usual[one])]
+    paged = {call.operation for call, _ in _find_same_pages(case)}
+    too_many = [
+        (one, n) for one, n in sorted(case.run.seen.counts.items()) if n > _allow_calls(usual[one]) and one not in paged
+    ]
     for operation, count in too_many:
         without = say_times(usual[operation]) if usual[operation] else "never"
         yield f"The app called {operation} {say_times(count)}; without the fault: {without}."
-    if case.run.ended.was_decided and not too_many:
+    if case.run.ended.was_decided and not too_many and not paged:
         made, without = len(case.run.seen.calls), say_count(usual.total(), "call")
         yield f"The app made {say_count(made, 'call')} and went on; without the fault: {without}."
     before = _count_refused(case.learned.first.seen)
@@ -171,6 +203,26 @@ def _calls(case: Case) -> Iterator[str]:
         if count > _ALIKE_AFTER_REFUSAL and not before[method, target, status]:
             often = f"{count} times unchanged"
             yield f"The app sent {method} {target} {often}, and the bank refused it with {status} each time."
+
+
+def _paging(case: Case) -> Iterator[str]:
+    """Yield pages of entries that are read again and again."""
+    for call, count in _find_same_pages(case):
+        yield f"The app sent GET {call.target} {say_times(count)}, and got the same entries each time."
+
+
+def _find_same_pages(case: Case) -> Iterator[tuple[SeenCall, int]]:
+    """Yield the first call of each page of entries that is read again and again, and how often."""
+    usual = Counter(call.target for call in case.learned.first.seen.calls)
+    pages: dict[str, list[SeenCall]] = defaultdict(list)
+    for call in case.run.seen.calls:
+        if call.method == "GET" and call.status == 200 and call.does and call.does.thing == "entry":
+            pages[call.target].append(call)
+    for target, calls in sorted(pages.items()):
+        if len(calls) <= usual[target] + _SAME_PAGES or not has_entries(calls[0].answer):
+            continue
+        if calls[0].answer == calls[1].answer == calls[-1].answer:
+            yield calls[0], len(calls)
 
 
 def _allow_calls(usual: int) -> int:
@@ -192,18 +244,24 @@ def _count_refused(seen: Seen) -> Counter[tuple[str, str, int]]:
 
 
 def _retry_after(case: Case) -> Iterator[str]:
-    """Yield calls that are earlier than Retry-After allows."""
+    """Yield calls that repeat a limited request earlier than Retry-After allows.
+
+    A bank counts accesses for each account and consent, so that another account may be read at once.
+    """
     calls = case.run.seen.calls
     for position, call in enumerate(calls):
         if (seconds := call.retry_after) is None:
             continue
-        # A call that began before the answer could not know of it.
+        # A call that began before the answer could not know of it. The wait binds only what was limited.
         following = (
-            later for later in calls[position + 1 :] if later.operation == call.operation and later.began >= call.ended
+            later
+            for later in calls[position + 1 :]
+            if (later.method, later.path) == (call.method, call.path) and later.began >= call.ended
         )
-        if (again := next(following, None)) and (waited := _seconds(call, again)) < seconds - _EARLY:
+        again = next(following, None)
+        if again and again.consent == call.consent and (waited := _seconds(call, again)) < seconds - _EARLY:
             asked = f"the bank asked to wait for {seconds:g} s"
-            yield f"The app called {call.operation} again after {waited:.1f} s; {asked}."
+            yield f"The app sent {call.method} {call.path} again after {waited:.1f} s; {asked}."
 
 
 def _seconds(call: SeenCall, again: SeenCall) -> float:
@@ -268,10 +326,11 @@ def _concerns_all_accounts(fault: InjectedFault) -> bool:
 def _quirk(case: Case) -> Iterator[str]:
     """Yield what goes wrong while the bank has a quirk, but refuses nothing, or only balances or only entries.
 
-    A run that reads no account has failed before, where the customer takes part. That may be a mistake of the tests.
+    A run that reads no account has failed before, where the customer takes part. That may be a mistake of the tests,
+    and so may be a failure in another time zone.
     """
     run, usual = case.run, case.learned.first.seen
-    if case.fault.operation is not None:
+    if case.fault.operation is not None or case.fault.name in ZONES:
         return
     usually = {(call.operation, call.status) for call in usual.calls}
     refused = [c for c in run.seen.calls if c.status >= 400 and (c.operation, c.status) not in usually]
@@ -304,6 +363,39 @@ def _callbacks(case: Case) -> Iterator[str]:
             yield f"{ended}, although callbacks were only sent {_ALLOWED[kind]}{_what_failed(case.run)}"
 
 
+def _stored(case: Case) -> Iterator[str]:
+    """Yield entries that the app has stored too often, or has lost, after the last run."""
+    storage = case.learned.storage
+    yield from find_copies(storage, case.kept)
+    last = case.after or case.again or case.run
+    if last.ended.status != 0 or not case.learned.passes_again:
+        return
+    # At midnight the entries that an app asks for change.
+    days = {call.time[:10] for call in (*case.learned.first.seen.calls[:1], *last.seen.calls[-1:])}
+    reads_all = len(last.kept.sent.paths) >= len(case.learned.second.kept.sent.paths)
+    if case.after and reads_all and len(days) == 1:
+        yield from find_losses(storage, storage.lasting, last.kept, lambda entry: True)
+    elif case.fault.operation is None and days:
+        today = max(days)
+        yield from find_losses(storage, last.kept, last.kept, lambda entry: max(entry.dates, default="9") <= today)
+
+
+def _dates(case: Case) -> Iterator[str]:
+    yield from find_shifted_dates(case.learned.storage, case.kept[-1])
+
+
+def _amounts(case: Case) -> Iterator[str]:
+    yield from find_wrong_amounts(case.learned.storage, case.kept[-1])
+
+
+def dated_days(learned: Learned) -> frozenset[str]:
+    """Return the dates of the entries, if the app stores each entry with its date."""
+    storage = learned.storage
+    return (
+        frozenset(day for entry in storage.first.sent.entries for day in entry.dates) if storage.dated else frozenset()
+    )
+
+
 def _hang(case: Case) -> Iterator[str]:
     if case.run.ended.hung:
         yield f"The command did not end within {case.run.ended.seconds:.0f} s."
@@ -320,11 +412,15 @@ ORACLES: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "consent": _consent,
     "recovery": _recovery,
     "calls": _calls,
+    "paging": _paging,
     "retry-after": _retry_after,
     "frequency": _frequency,
     "accounts": _accounts,
     "quirk": _quirk,
     "callbacks": _callbacks,
+    "stored": _stored,
+    "dates": _dates,
+    "amounts": _amounts,
     "hang": _hang,
     "crash": _crash,
 }
@@ -369,9 +465,14 @@ EXPECTED: Mapping[str, Expected] = {
         "refused at most three times.",
         "The same request gets the same refusal, and banks block apps that flood them.",
     ),
+    "paging": Expected(
+        "reads pages without end",
+        "The app stops when the reference to the next page leads to a page that it has read before.",
+        "Some banks end their lists in this way. The app never finishes, or stores each entry many times.",
+    ),
     "retry-after": Expected(
         "calls again too early",
-        "The app waits as long as Retry-After says before it calls the operation again.",
+        "The app waits as long as Retry-After says before it sends a request to the same path again.",
         "The bank refuses every earlier call, and may block the app.",
     ),
     "frequency": Expected(
@@ -395,6 +496,21 @@ EXPECTED: Mapping[str, Expected] = {
         "signature.",
         "A bank repeats a callback if it is not sure that it has arrived, and anybody who knows the address can send "
         "one.",
+    ),
+    "stored": Expected(
+        "stores entries twice or loses them",
+        "After the next run, the app has each entry as often as without the fault.",
+        "The customer sees money that was never paid, or misses a payment.",
+    ),
+    "dates": Expected(
+        "moves entries to another day",
+        "The app stores the dates of entries as the bank has sent them.",
+        "A date without a time belongs to no time zone. An app that converts it shows the day before or after.",
+    ),
+    "amounts": Expected(
+        "stores wrong amounts",
+        "The app stores the amount and the sign that the bank has sent, in the same way for all entries.",
+        "The customer sees a payment as income, or a wrong sum.",
     ),
     "hang": Expected(
         "hangs",

@@ -84,14 +84,15 @@ def _learn(sandboxes: Sandboxes, begin: Begin, command: Command, jobs: int | Non
             session.stop.set()  # so that the run beside it ends, too
             raise
         warnings = list(_warn(second))
-        if other and (trouble := _differs(first, other.result())):
+        beside_it = other.result() if other else None
+        if beside_it and (trouble := _differs(first, beside_it)):
             warnings.append(trouble)
             jobs = 1
     if jobs is None:
         jobs = count_jobs(second.ended if command.warm else first.ended)
         if sandboxes.are_shared:
             jobs = min(jobs, max(1, COUNT // (_RUNS_IN_JOURNAL * len(first.seen.calls))))
-    return Lesson(Learned(first, second, frequency), command, jobs, tuple(warnings))
+    return Lesson(Learned(first, second, frequency, beside_it), command, jobs, tuple(warnings))
 
 
 def _check(first: Observed) -> None:

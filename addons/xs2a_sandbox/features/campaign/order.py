@@ -42,8 +42,10 @@ _READS = frozenset({"account", "balance", "entry", "funds", "payee"})
 
 
 CONSENT_EXPIRES, TOKEN_EXPIRES = "consent expires", "token expires"
-QUIRKS = "quirks"
-"""The key of an order for a whole run: the names of the bank's quirks."""
+QUIRKS, ENVIRONMENT = "quirks", "environment"
+"""The keys of an order for a whole run: the names of the bank's quirks, and variables for the app."""
+ZONES = ("zone-west", "zone-east", "clock-change")
+"""The faults in which the app runs in another time zone: far west or east, or with a change of the clocks."""
 _OF_ACCESS = ("consent-", "token-")
 """The beginnings of the names of errors that concern the whole access."""
 

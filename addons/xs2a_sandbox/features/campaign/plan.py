@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from xs2a_sandbox.bank.endings import errors_of
@@ -19,8 +20,10 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.left_out import ALIKE, IDLE, SkippedFault
 from xs2a_sandbox.features.campaign.order import (
     CONSENT_EXPIRES,
+    ENVIRONMENT,
     QUIRKS,
     TOKEN_EXPIRES,
+    ZONES,
     Kind,
     PlannedFault,
     ends_access,
@@ -47,10 +50,18 @@ class Plan:
     left_out: list[SkippedFault] = field(default_factory=list)
 
 
-def plan(interface: Interface, learned: Seen, approvals: int, slow: str, quirks: Mapping[str, Cassette]) -> Plan:
+def plan(
+    interface: Interface,
+    learned: Seen,
+    approvals: int,
+    slow: str,
+    quirks: Mapping[str, Cassette],
+    days: Sequence[str] = (),
+) -> Plan:
     """Plan the faults. `approvals` is the number of approvals by customers; a `slow` answer takes that long.
 
     `quirks` are those that the bank can have. A quirk is left out if it changes none of the operations of the run.
+    `days` are the dates that the app has stored, in order. Without any, the time zone of the app does not matter.
     """
     made = Plan()
     counts: Counter[str] = Counter()
@@ -69,6 +80,8 @@ def plan(interface: Interface, learned: Seen, approvals: int, slow: str, quirks:
             order = {"sca": ending, "skip": number - 1, "next": 1}
             made.faults.append(PlannedFault(InjectedFault(ending, SCA, number), order, Kind.ENDED))
     add_quirks(made, interface, learned, quirks)
+    for name, zone in _zones(days):
+        made.faults.append(PlannedFault(InjectedFault(name), {ENVIRONMENT: {"TZ": zone}}, Kind.QUIRK, ENVIRONMENT))
     made.faults = in_order(made.faults, interface)
     return made
 
@@ -90,6 +103,18 @@ def _of_callbacks(learned: Seen) -> Iterator[PlannedFault]:
 def _is_signed(callback: CallbackShape) -> bool:
     names = {name.lower() for name, _ in callback["headers"]}
     return bool(names & {"signature", "x-jws-signature"}) or callback["body"].count(".") == 2
+
+
+def _zones(days: Sequence[str]) -> list[tuple[str, str]]:
+    """Return time zones for the app: at any hour, it is another day in one of the first two than at the bank.
+
+    In the third one, the clocks change in the middle of the stored days.
+    """
+    if not days:
+        return []
+    changes = min(365, date.fromisoformat(days[len(days) // 2]).timetuple().tm_yday)
+    rule = f"XST0XDT,J{changes}/0,J{(changes + 180) % 365 + 1}/0"
+    return list(zip(ZONES, ("Etc/GMT+12", "Etc/GMT-14", rule), strict=True))
 
 
 def add_quirks(made: Plan, interface: Interface, learned: Seen, quirks: Mapping[str, Cassette]) -> None:

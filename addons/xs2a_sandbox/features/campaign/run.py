@@ -16,7 +16,10 @@ from xs2a_sandbox.control.shapes import Document, FaultOrder
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign import bank
 from xs2a_sandbox.features.campaign.command import Command, Ended
+from xs2a_sandbox.features.campaign.records import read_records
 from xs2a_sandbox.features.campaign.seen import Seen, last_number, look, payment_ids
+from xs2a_sandbox.features.campaign.sent import read_entries
+from xs2a_sandbox.features.campaign.stored import Kept
 from xs2a_sandbox.features.pytest import injected_fault
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
@@ -29,7 +32,7 @@ class Observed:
     """A run: its end, and the bank's view of it.
 
     `hits` is how often the fault occurred; `assertions` are failures that the app's own tests report: with a fault only
-    those of tests that know about it, otherwise all.
+    those of tests that know about it, otherwise all. `kept` is what the app has stored.
     """
 
     ended: Ended
@@ -37,6 +40,7 @@ class Observed:
     hits: int = 0
     approvals: int = 0
     assertions: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
+    kept: Kept = field(default_factory=Kept)
 
 
 @dataclass(slots=True)
@@ -97,7 +101,8 @@ class RunSession:
         seen = look(self.client, self.index, self.name, since, payments, self._payments)
         reported = tuple(injected_fault.read_reports(findings))
         hits, approvals = (counted[0]["hits"], counted[0]["seen"]) if counted else (0, 0)
-        return Observed(ended, seen, hits, 0 if order else approvals, reported)
+        kept = Kept(read_entries(seen.calls), read_records(self.folder / "kept"))
+        return Observed(ended, seen, hits, 0 if order else approvals, reported, kept)
 
     def lift(self) -> None:
         """Restore the consents of the test data that a fault has expired, because the app cannot do that."""
