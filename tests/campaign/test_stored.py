@@ -130,6 +130,22 @@ def test_a_day_before_the_date_of_the_bank_is_found() -> None:
     assert dated_days(LEARNED) == {day for _, day, _ in ROWS}
 
 
+def test_a_text_that_many_records_have_tells_no_entry() -> None:
+    """Such as the IBAN of the account, which one entry names as that of the debtor."""
+
+    def with_iban(made: Observed) -> Observed:
+        records = tuple(replace(record, values=(*record.values, ("iban", "AT-01"))) for record in made.kept.records)
+        first, *others = made.kept.sent.entries
+        entries = (replace(first, texts={**first.texts, "AT-01": "debtorAccount"}), *others)
+        return replace(made, kept=Kept(replace(made.kept.sent, entries=entries), records))
+
+    usual = with_iban(run(ROWS))
+    shifted = with_iban(run([(id, day.replace("17", "16"), cents) for id, day, cents in ROWS]))
+
+    assert judged(usual, learned=Learned(usual, usual)) == []
+    assert len(judged(shifted, learned=Learned(usual, usual))) == 1
+
+
 def test_dates_of_the_import_are_no_dates_of_entries() -> None:
     imported = [(id, "2026-11-20", cents) for id, _, cents in ROWS]
     learned = Learned(run(imported), run(imported))

@@ -14,8 +14,8 @@ from xs2a_sandbox.features.campaign.seen import SeenCall
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DEBIT = re.compile("debit|dbit", re.IGNORECASE)
-_LETTERS, _DIGITS = re.compile("[A-Za-z]{2}|[A-Za-z].*[0-9]|[0-9].*[A-Za-z]"), re.compile("[0-9]{6}")
-_SHORTEST = 4
+_DIGITS = re.compile("[0-9]{6}")
+_SHORTEST, _LONGEST_CODE = 3, 4
 _MOST_CALLS = 40
 """How many answers of a run are read."""
 
@@ -119,7 +119,9 @@ def _leaves(value: Any, member: str) -> Iterator[tuple[str, str]]:
 
 
 def _identifies(text: str) -> bool:
-    """Return whether a text can belong to one entry only: dates and amounts cannot."""
-    if len(text) < _SHORTEST or DATE.match(text) or (decimal(text) is not None and not _DIGITS.search(text)):
+    """Return whether a text can belong to one entry only: dates, amounts and codes of currencies cannot."""
+    if DATE.match(text) or len(text) < _SHORTEST:
         return False
-    return bool(_LETTERS.search(text) or _DIGITS.search(text))
+    if text.isalpha():
+        return len(text) > _LONGEST_CODE
+    return decimal(text) is None or _DIGITS.search(text) is not None

@@ -119,7 +119,7 @@ class Storage:
         there: dict[str, set[bool]] = defaultdict(set)
         days: dict[str, set[frozenset[str]]] = defaultdict(set)
         for kept in (self.first, self.second):
-            for entry, record in _pairs(kept):
+            for entry, record, _ in _pairs(kept, self.copies):
                 if entry.dates and (stored := _dates(record)):
                     there[record.place].add(not entry.dates.isdisjoint(stored))
                     days[record.place].add(entry.dates)
@@ -134,7 +134,7 @@ class Storage:
         factors: dict[tuple[str, str], list[int]] = defaultdict(list)
         signs: dict[tuple[str, str], set[bool]] = defaultdict(set)
         for kept in (self.first, self.second):
-            for entry, record in _pairs(kept):
+            for entry, record, _ in _pairs(kept, self.copies):
                 for member, number in _numbers(record):
                     if entry.amount and (factor := _factor(number, entry.amount)):
                         factors[record.place, member].append(factor)
@@ -181,12 +181,11 @@ def find_losses(storage: Storage, expected: Kept, last: Kept, is_judged: Callabl
 def find_shifted_dates(storage: Storage, kept: Kept) -> Iterator[str]:
     """Yield the entries that are stored with the day before or after one of their dates instead of that."""
     shifted: dict[str, list[str]] = defaultdict(list)
-    for entry, record in _pairs(kept):
+    for entry, record, text in _pairs(kept, storage.copies):
         stored = _dates(record)
         if record.place not in storage.dated or not stored or not entry.dates or not entry.dates.isdisjoint(stored):
             continue
         if beside := [(at, day) for at in entry.dates for day in stored if _are_next(at, day)]:
-            text = next(text for text in entry.texts if text not in kept.sent.ambiguous and record in kept.find(text))
             shifted[record.place].append(f"{text!r} of {beside[0][0]} with the date {beside[0][1]}")
     for place, several in shifted.items():
         yield f"The app has stored {_say_entries(len(several))} on another day in {place}, such as {several[0]}."
@@ -195,14 +194,11 @@ def find_shifted_dates(storage: Storage, kept: Kept) -> Iterator[str]:
 def find_wrong_amounts(storage: Storage, kept: Kept) -> Iterator[str]:
     """Yield the entries that are stored with another sign, or another factor, than all entries without the fault."""
     wrong: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for entry, record in _pairs(kept):
+    for entry, record, text in _pairs(kept, storage.copies):
         for member, number in _numbers(record):
             usual = storage.amounts.get((record.place, member))
             factor = _factor(number, entry.amount) if usual and entry.amount else None
             if usual and factor and factor != usual:
-                text = next(
-                    text for text in entry.texts if text not in kept.sent.ambiguous and record in kept.find(text)
-                )
                 wrong[record.place, member].append(f"{text!r} of {entry.amount} as {number}")
     for (place, member), several in wrong.items():
         yield (
@@ -223,11 +219,17 @@ def _identified(runs: Collection[Kept]) -> Iterator[tuple[SentEntry, str, str]]:
                     yield entry, text, member
 
 
-def _pairs(kept: Kept) -> Iterator[tuple[SentEntry, Record]]:
-    """Yield each entry with the records that contain a text of it and of no other entry, each once."""
+def _pairs(kept: Kept, copies: Collection[tuple[str, str]]) -> Iterator[tuple[SentEntry, Record, str]]:
+    """Yield each entry with the records that contain a text of it, and the text.
+
+    `copies` are the places with the members whose texts identify an entry there.
+    """
     for entry in kept.sent.entries:
-        texts = [text for text in entry.texts if text not in kept.sent.ambiguous]
-        yield from ((entry, record) for record in dict.fromkeys(one for text in texts for one in kept.find(text)))
+        found: dict[Record, str] = {}
+        for text, member in entry.texts.items():
+            if text not in kept.sent.ambiguous:
+                found |= {one: text for one in kept.find(text) if (one.place, member) in copies and one not in found}
+        yield from ((entry, record, text) for record, text in found.items())
 
 
 def _are_next(one: str, other: str) -> bool:
