@@ -9,6 +9,8 @@ from xs2a_sandbox.features.campaign import judge
 from xs2a_sandbox.features.campaign.judge import Case, Learned, findings
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import SeenCall
+from xs2a_sandbox.features.campaign.sent import SentEntries, SentEntry
+from xs2a_sandbox.features.campaign.stored import Kept
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 BALANCES = [call("balances", f"/v1/accounts/{name}/balances", number=number) for number, name in enumerate("ABC")]
@@ -293,6 +295,28 @@ def test_entries_that_are_not_read_because_balances_are_refused_are_found() -> N
     assert judged(observed(balances(401)), usual=usual, fault=quirk) == [], "the consent may have ended"
     listed = call("account-list", "/v1/accounts", status=404)
     assert judged(observed(listed), usual=usual, fault=quirk) == [], "without accounts nothing can be read"
+
+
+def test_a_further_page_that_is_refused_because_of_its_parameters_is_found() -> None:
+    def run(entries: int, *pages: tuple[str, int]) -> Observed:
+        path = "/v1/accounts/A/transactions"
+        calls = [call("account-transactions", f"{path}?{query}", status=status) for query, status in pages]
+        sent = tuple(SentEntry({f"E-{number}": "id"}, frozenset(), None, path) for number in range(entries))
+        return replace(observed(*calls), kept=Kept(SentEntries(sent)))
+
+    usual, refused = run(16, ("from=1", 200)), run(10, ("from=1", 200), ("page=2", 422))
+    other_way = run(16, ("from=1", 200), ("page=2", 422), ("from=1&page=2", 200))
+    never = run(0, ("from=1", 422))
+
+    def judge_quirk(made: Observed, is_avoidable: bool = True) -> list[str]:
+        case = Case(Learned(usual, usual), InjectedFault("paging-same-parameters"), made, is_avoidable=is_avoidable)
+        return [one.text for one in findings(case)]
+
+    assert judge_quirk(refused) == [
+        "The bank refused the request for a further page, GET /v1/accounts/A/transactions?page=2, with 422, and would "
+        "have accepted it with other parameters. The app got 10 of 16 entries."
+    ]
+    assert judge_quirk(refused, is_avoidable=False) == judge_quirk(other_way) == judge_quirk(never) == []
 
 
 def test_hanging_and_crashing_are_found() -> None:

@@ -9,6 +9,7 @@ from xs2a_sandbox.features.campaign.order import (
     Subject,
     in_order,
     likeness_of,
+    refuses_by_request,
     removes_values,
     subject_of,
 )
@@ -80,6 +81,13 @@ def test_quirks_that_leave_values_out_are_known() -> None:
     assert removes_values(ALL_QUIRKS["dates-null"])
     assert not removes_values(ALL_QUIRKS["booked-a-day-early"])
     assert not removes_values(ALL_QUIRKS["newer-consent-ends-older"])
+
+
+def test_quirks_that_refuse_some_requests_because_of_their_parameters_are_known() -> None:
+    avoidable = {name for name, quirk in ALL_QUIRKS.items() if refuses_by_request(quirk)}
+
+    assert {"paging-same-parameters", "date-to-refused", "history-90-days"} <= avoidable
+    assert avoidable.isdisjoint({"next-page-broken", "balances-fail", "closed-account-fails-list", "error-as-html"})
 
 
 def test_the_subject_comes_from_what_the_dialect_declares() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.config.known_banks import KnownBank
-from xs2a_sandbox.features.campaign.order import QUIRKS, Kind, PlannedFault, in_order
+from xs2a_sandbox.features.campaign.order import QUIRKS, Kind, PlannedFault, in_order, refuses_by_request
 from xs2a_sandbox.features.campaign.plan import Plan, add_quirks
 from xs2a_sandbox.features.campaign.seen import Seen
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
@@ -44,7 +44,12 @@ def plan_atlas(
     )
     made.faults = in_order(made.faults, interface)
     made.faults += [
-        PlannedFault(bank.fault, {QUIRKS: list(bank.quirks)}, Kind.QUIRK)
+        PlannedFault(
+            bank.fault,
+            {QUIRKS: list(bank.quirks)},
+            Kind.QUIRK,
+            is_avoidable=any(refuses_by_request(quirks[name]) for name in bank.quirks),
+        )
         for bank in found
         if bank.fault and len(bank.quirks) > 1
     ]

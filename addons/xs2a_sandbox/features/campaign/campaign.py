@@ -21,7 +21,7 @@ from xs2a_sandbox.features.campaign.command import Command, Stopped
 from xs2a_sandbox.features.campaign.judge import AppFinding, Case, Learned
 from xs2a_sandbox.features.campaign.learning import Begin, Lesson, count_cores, learn_one, learning
 from xs2a_sandbox.features.campaign.left_out import BUDGET, UNREACHED, SkippedFault, group_left_out
-from xs2a_sandbox.features.campaign.order import ENVIRONMENT, QUIRKS, PlannedFault
+from xs2a_sandbox.features.campaign.order import ENVIRONMENT, QUIRKS, PlannedFault, refuses_by_request
 from xs2a_sandbox.features.campaign.plan import Plan, choose_faults, plan
 from xs2a_sandbox.features.campaign.run import Observed, RunSession
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
@@ -171,7 +171,9 @@ class Campaign:
 
     def run_one(self, fault: InjectedFault, order: Mapping[str, Any]) -> Results:
         """Run a single fault, regardless of the plan. Raises UserMistake."""
-        started, planned = time.monotonic(), PlannedFault(fault, order)
+        quirks = read_quirks() if QUIRKS in order else {}
+        is_avoidable = any(refuses_by_request(quirks[name]) for name in order.get(QUIRKS, ()) if name in quirks)
+        started, planned = time.monotonic(), PlannedFault(fault, order, is_avoidable=is_avoidable)
         with self._sandboxes() as sandboxes:
             lesson = learn_one(sandboxes, self._begin(self.timeout or _MOST_SECONDS), self.command)
             result = self._try(sandboxes, lesson, planned, 1)
@@ -295,7 +297,7 @@ class Campaign:
             run = session.run(planned.fault, None, most_calls)
             is_twice = run.ended.status == 0 and lesson.learned.storage.copies
             again = session.run(planned.fault, None, most_calls) if is_twice else None
-            findings = judge.findings(Case(lesson.learned, planned.fault, run, again=again))
+            findings = judge.findings(Case(lesson.learned, planned.fault, run, None, again, planned.is_avoidable))
             return _result(planned, findings, session.name, run, None)
 
     def _begin(self, limit: float) -> Begin:

@@ -78,7 +78,8 @@ class Learned:
 class Case:
     """A run with a fault, and the next one without a fault, if there was one.
 
-    `again` is the next run with a fault that is there all the time.
+    `again` is the next run with a fault that is there all the time. `is_avoidable` if the app can ask in a way that the
+    bank does not refuse.
     """
 
     learned: Learned
@@ -86,6 +87,7 @@ class Case:
     run: Observed
     after: Observed | None = None
     again: Observed | None = None
+    is_avoidable: bool = False
 
     @property
     def kept(self) -> list[Kept]:
@@ -337,11 +339,30 @@ def _quirk(case: Case) -> Iterator[str]:
     has_read = any(call.does and call.does.about & _DATA for call in run.seen.calls)
     if has_read and not refused and run.ended.status > 0 and not run.assertions:
         yield f"The command ended with status {run.ended.status}, although the bank refused nothing{_what_failed(run)}"
+    if case.is_avoidable:
+        yield from _find_refused_page(case)
     if any(c.status in _OF_ALL_ACCOUNTS or not c.does or c.does.thing not in _PARTS for c in refused):
         return
     if refused and (missing := ", ".join(_find_missing_reads(case.learned, run))):
         only = ", ".join(dict.fromkeys(call.operation for call in refused))
         yield f"The app no longer calls {missing}, although the bank refused only {only}."
+
+
+def _find_refused_page(case: Case) -> Iterator[str]:
+    """Yield the first further page of entries that the bank refused because of the app's request."""
+    got, usual = (len(run.kept.sent.entries) for run in (case.run, case.learned.first))
+    begun: set[str] = set()
+    for call in case.run.seen.calls:
+        if not call.does or call.does.thing != "entry":
+            continue
+        if call.status == 200:
+            begun.add(call.path)
+        elif 400 <= call.status < 500 and call.status not in _OF_ALL_ACCOUNTS and call.path in begun and got < usual:
+            yield (
+                f"The bank refused the request for a further page, GET {call.target}, with {call.status}, and would "
+                f"have accepted it with other parameters. The app got {got} of {usual} entries."
+            )
+            return
 
 
 def _callbacks(case: Case) -> Iterator[str]:

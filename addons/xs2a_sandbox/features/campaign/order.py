@@ -1,5 +1,6 @@
 """The order in which a campaign tries its faults: what most likely finds a bug first, the unlike before the like."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ QUIRKS, ENVIRONMENT = "quirks", "environment"
 """The keys of an order for a whole run: the names of the bank's quirks, and variables for the app."""
 ZONES = ("zone-west", "zone-east", "clock-change")
 """The faults in which the app runs in another time zone: far west or east, or with a change of the clocks."""
+_OF_REQUEST = re.compile(r"\bquery\b|\binput\.(?!account|consent)")
+"""What conditions of rules read that depend on the request; which account it is about cannot be asked differently."""
 _OF_ACCESS = ("consent-", "token-")
 """The beginnings of the names of errors that concern the whole access."""
 
@@ -67,13 +70,15 @@ def subject_of(operation: Operation) -> Subject:
 class PlannedFault:
     """A fault, and the order for it: one for the sandbox, or for a whole run what surrounds the app.
 
-    Quirks with equal `likeness` change the same part of the bank.
+    Quirks with equal `likeness` change the same part of the bank. `is_avoidable` if a bank with the quirk refuses some
+    requests because of their parameters, so that the app can ask in another way.
     """
 
     fault: InjectedFault
     order: Mapping[str, Any]
     kind: Kind = Kind.LOST
     likeness: Hashable = None
+    is_avoidable: bool = False
 
 
 def in_order(faults: Iterable[PlannedFault], interface: Interface) -> list[PlannedFault]:
@@ -117,6 +122,11 @@ def likeness_of(quirk: Cassette) -> Hashable:
 def removes_values(quirk: Cassette) -> bool:
     """Return whether values are missing from the answers of a bank with this quirk, which breaks most apps."""
     return any(step.value is None for rule in quirk.rules for step in _changes(rule))
+
+
+def refuses_by_request(quirk: Cassette) -> bool:
+    """Return whether a bank with this quirk refuses some requests because of their parameters, and accepts others."""
+    return any(rule.behaviour.respond and _OF_REQUEST.search(rule.when_text or "") for rule in quirk.rules)
 
 
 def _changes(rule: Rule) -> Sequence[PatchStep]:

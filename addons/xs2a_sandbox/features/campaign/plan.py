@@ -29,6 +29,7 @@ from xs2a_sandbox.features.campaign.order import (
     ends_access,
     in_order,
     likeness_of,
+    refuses_by_request,
     removes_values,
 )
 from xs2a_sandbox.features.campaign.seen import Seen, SeenCall
@@ -123,7 +124,10 @@ def add_quirks(made: Plan, interface: Interface, learned: Seen, quirks: Mapping[
     for name, quirk in sorted(quirks.items(), key=lambda one: (not removes_values(one[1]), one[0])):
         if has_effect(quirk, called, [section for section in quirk.sections if interface.sections.get(section)]):
             order = {QUIRKS: [name]}
-            made.faults.append(PlannedFault(InjectedFault(name), order, Kind.QUIRK, likeness_of(quirk)))
+            planned = PlannedFault(
+                InjectedFault(name), order, Kind.QUIRK, likeness_of(quirk), refuses_by_request(quirk)
+            )
+            made.faults.append(planned)
         else:
             made.left_out.append(SkippedFault(InjectedFault(name), IDLE))
 
