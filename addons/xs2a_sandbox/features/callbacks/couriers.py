@@ -115,8 +115,11 @@ class Couriers:
         return task
 
     async def _search(self) -> None:
-        """Start couriers for the sessions in the index, at the time that is noted there."""
-        grace = 0.0
+        """Start couriers for the sessions in the index, at the time that is noted there.
+
+        The first time they start at once, because a process that was ended may not have noted a moved clock.
+        """
+        grace: float | None = None
         while True:
             try:
                 noted = await run_transaction(self._find_engine().store, callbacks.read_index)
@@ -125,7 +128,7 @@ class Couriers:
                 continue
             for session, at in noted.items():
                 if session not in self._running and session not in self._timers:
-                    self._wake_at(session, at + grace)
+                    self._wake_at(session, instant() if grace is None else at + grace)
             if not self._shares_state:
                 return
             # The process that has queued a callback comes first.
