@@ -10,9 +10,17 @@ from unicodedata import normalize
 from xs2a_sandbox.bank.domain.schedule import SINGLE
 from xs2a_sandbox.bank.domain.signing import payer_of
 from xs2a_sandbox.bank.handlers.payments import write_order
+from xs2a_sandbox.bank.handlers.token import find_client, issue
 from xs2a_sandbox.bank.testdata import TestData
 from xs2a_sandbox.cassette import Interface, Operation
-from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, compile_value, render
+from xs2a_sandbox.cassette.evaluation.expressions import (
+    ROOTS,
+    compile_value,
+    is_each,
+    is_merge,
+    is_shaped,
+    render,
+)
 from xs2a_sandbox.cassette.evaluation.read_back import read_back
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.cassette.recognition import SentRequest, find_candidates, find_source, recognise
@@ -37,6 +45,7 @@ _PERMITTED: Mapping[str, Sequence[str]] = {"accounts": (), "balances": ("balance
 _METHOD = "sca-method"
 """The shape of a method of authentication."""
 _MEMBER = re.compile(r"\{\{ (?:it|result\.consent)\.(\w+) \}\}")
+_RESULT = re.compile(r"\{\{ result\.(\w+) \}\}")
 _SHOWN = {"sent": "access"}
 """The name in an answer for a member of a consent, if the dialect computes its answer."""
 _RESOURCES = frozenset(("accounts",))
@@ -65,6 +74,7 @@ class _RecordedBank:
         self.consents: dict[str, dict[str, Any]] = {}
         self.payments: dict[str, dict[str, Any]] = {}
         self.psus: dict[str, None] = {}
+        self.clients: dict[str, dict[str, str]] = {}
         self.methods: list[Any] = []
         self.made: set[str] = set()
         self.payers: set[str] = set()
@@ -81,6 +91,8 @@ class _RecordedBank:
         if not isinstance(body, Mapping) or not 200 <= entry.status < 300:
             return
         self._take_methods(body)
+        if operation and operation.behaviour.handler == issue.name:
+            self._take_client(entry)
         if not lookup.is_read(entry.method):
             # The sandbox creates what was created within the recording.
             ids = {id for naming in things.namings.values() if (id := naming.id_in(body))}
@@ -95,17 +107,18 @@ class _RecordedBank:
                 if id not in self.payments and (payment := self._read_payment(operation, sent, _in_form(body))):
                     self.payments[id] = payment
         consent = things.find_used_consent(lookup, sent)
+        shown = _read_results(operation, body)
         match _resource(split_target(entry.target).segments):
             case ("accounts",):
-                self._see(consent, *map(self._account, _mappings(body.get("accounts"))))
+                self._see(consent, *map(self._account, _mappings(shown.get("accounts", body.get("accounts")))))
             case ("accounts", id):
-                self._see(consent, self._account(body.get("account", body), id))
+                self._see(consent, self._account(shown.get("account", body.get("account", body)), id))
             case ("accounts", id, "balances"):
-                self._see(consent, self._account(body.get("account"), id))
-                self._take_balances(id, body.get("balances"))
+                self._see(consent, self._account(shown.get("account", body.get("account")), id))
+                self._take_balances(id, shown.get("balances", body.get("balances")))
             case ("accounts", id, "transactions", *_):
-                self._see(consent, self._account(body.get("account"), id))
-                self._take_entries(id, body.get("transactions"))
+                self._see(consent, self._account(shown.get("account", body.get("account")), id))
+                self._take_entries(id, shown if shown.keys() & {*_LISTS} else body.get("transactions"))
 
     def _see(self, consent: str | None, *accounts: str | None) -> None:
         """Record that the consent of a request reads these accounts."""
@@ -221,6 +234,12 @@ class _RecordedBank:
         }
         return {name: value for name, value in payment.items() if value is not None}
 
+    def _take_client(self, entry: Exchange) -> None:
+        """Record the client that got a token, with the secret that the recording shows."""
+        if client := find_client(entry):
+            id, secret = client
+            self.clients.setdefault(id, {"name": id, "secret": secret or DROPPED})
+
     def _take_methods(self, body: Mapping[str, Any]) -> None:
         for offered in _find_objects(body) if self._method else ():
             method = {name: offered.get(written) for name, written in self._method.items()}
@@ -235,6 +254,31 @@ def _find_objects(value: Any) -> Iterator[Mapping[str, Any]]:
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     for part in inner:
         yield from _find_objects(part)
+
+
+def _read_results(operation: Operation | None, body: Any) -> dict[str, Any]:
+    """Return the parts of an answer that show members of the handler's result, by these members."""
+    written = operation.origin.written.get("respond", {}) if operation else {}
+    answers = written if isinstance(written, list) else [written]
+    return {name: part for answer in reversed(answers) for name, part in _find_results(answer.get("body"), body)}
+
+
+def _find_results(template: Any, said: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of an answer for `{{ result.NAME }}` with a shape or for each entry, by this name."""
+    if not isinstance(template, Mapping):
+        are_lists = isinstance(template, list) and isinstance(said, list)
+        for part, entry in zip(template, said, strict=False) if are_lists else ():
+            yield from _find_results(part, entry)
+    elif is_merge(template):
+        for part in template["merge"]:
+            yield from _find_results(part, said)
+    elif is_each(template) or is_shaped(template):
+        member = _RESULT.fullmatch(str(template.get("each", template.get("of"))))
+        if member and said is not None:
+            yield member[1], said
+    elif isinstance(said, Mapping):
+        for name, part in template.items():
+            yield from _find_results(part, said.get(name.removesuffix("?")))
 
 
 def _find_members(template: Any) -> dict[str, str]:
@@ -302,6 +346,8 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
     collections = dict(data.collections)
     for name, documents in more.items():
         collections[name] = {**collections.get(name, {}), **documents}
+    if recorded.clients:
+        collections["clients"] = {**recorded.clients, **collections.get("clients", {})}
     collections["psus"] = {**own, **collections.get("psus", {})}
     return TestData(collections, tuple(id for id in data.unknown_consents if id not in consents))
 

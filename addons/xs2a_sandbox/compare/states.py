@@ -13,7 +13,7 @@ from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.target import split_target
 
-Thing = Literal["consent", "payment", "basket", "authorisation"]
+Thing = Literal["consent", "payment", "basket", "mandate", "authorisation"]
 
 THINGS: tuple[Thing, ...] = get_args(Thing)
 _STATE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")

@@ -31,6 +31,9 @@ THINGS: list[tuple[str, Any]] = [
 ]
 
 
+_SIGNED = {"sign": "{{ 'minus' if it.a.n[:1] == '-' else 'plus' }}", "n": "{{ it.a.n | replace('-', '') }}"}
+
+
 @pytest.mark.parametrize(("name", "thing"), THINGS)
 def test_results_of_bundled_shapes_are_read_back(name: str, thing: dict[str, Any]) -> None:
     said = SHAPES[name].one({WORK: Work()}, {**thing, "self": "/a", "rights": ["balances"]})
@@ -56,6 +59,17 @@ def test_results_of_bundled_shapes_are_read_back(name: str, thing: dict[str, Any
         ),
         ({"rename": {"a": {"x": {"deeper": {"shape": "one"}}}}}, {"x": {"deeper": {"N": 2}}}, {"a": {"n": 2}}),
         ({"rename": {"a": {"x": "{{ it ~ '!' }}"}}}, {"x": None}, {"a": None}),
+        ("{{ it.a ~ '!' }}", "x!", {"a": "x"}),
+        ("{{ it.a or today() }}T00:00", "2026-11-21T00:00", {"a": "2026-11-21"}),
+        ("{{ it.a or it.b }}", "x", {"a": "x"}),
+        ("{{ it.a if let.b }}", "x", {"a": "x"}),
+        (
+            [{"kind": "number", "x": "{{ it.a }}"}, {"kind": "IBAN", "x": "{{ it.b }}"}],
+            [{"kind": "IBAN", "x": "AT1"}, {"kind": "other", "x": "2"}],
+            {"b": "AT1"},
+        ),
+        (_SIGNED, {"n": "7", "sign": "minus"}, {"a": {"n": "-7"}}),
+        (_SIGNED, {"n": "7", "sign": "plus"}, {"a": {"n": "7"}}),
     ],
 )  # fmt: skip
 def test_simple_templates_are_read_back(template: Any, said: Any, thing: Any) -> None:

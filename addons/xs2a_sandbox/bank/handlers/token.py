@@ -28,6 +28,7 @@ from xs2a_sandbox.bank.handlers.inputs import (
 from xs2a_sandbox.cassette import Call, Operation
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.state import Document
 
@@ -331,7 +332,20 @@ def _credentials(call: Call, form: Mapping[str, str]) -> Credentials:
     return form["client_id"], (form["client_secret"],) if "client_secret" in form else None
 
 
-def _basic(encoded: str) -> Credentials:
+def find_client(entry: Exchange) -> tuple[str, str | None] | None:
+    """Return the client that a recorded token request names, with its secret if the request has one."""
+    scheme, _, encoded = (entry.headers.get("authorization") or "").partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            id, (secret, *_) = _basic(encoded)
+        except BankError:
+            return None
+        return id, secret
+    form = dict(parse_qsl(entry.body.decode(errors="replace")))
+    return (form["client_id"], form.get("client_secret")) if "client_id" in form else None
+
+
+def _basic(encoded: str) -> tuple[str, tuple[str, ...]]:
     """Parse HTTP Basic. Both parts may be form-encoded, as the RFC requires, or not, as most clients send them."""
     try:
         id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")

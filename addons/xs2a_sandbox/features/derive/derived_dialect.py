@@ -31,16 +31,18 @@ from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.features.derive.learned_options import learn_options
 from xs2a_sandbox.features.derive.learning.as_recorded import RecordedRule, as_recorded
 from xs2a_sandbox.features.derive.learning.by_effects import MAKES, by_effects
-from xs2a_sandbox.features.derive.learning.changes import OperationChange, change
+from xs2a_sandbox.features.derive.learning.changes import OperationChange, change, change_require, written_value
 from xs2a_sandbox.features.derive.learning.courses import StateSequences, courses
 from xs2a_sandbox.features.derive.learning.documented_states import documented_states
-from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, learn_errors
+from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, error_body, learn_errors, read_words
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.features.derive.null_members import null_members
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
 from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect, leave_out
+from xs2a_sandbox.http import body
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape
+from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.wording import say_count
 
 DIALECT = "dialect.yaml"
@@ -53,6 +55,7 @@ _ENOUGH = 0.9
 """A dialect derived from a documented one is kept if it answers this share of the recorded requests like the bank."""
 _LEAST_OPERATIONS = 0.3
 """The share of requests that a documented dialect must have operations for. Otherwise it only repeats answers."""
+_WITH_DIGIT = re.compile(r"[\w-]*\d[\w-]*")
 _MISSING = re.compile(r"the key (\S+) is missing")
 
 
@@ -91,7 +94,11 @@ class DerivedDialect:
 
     @property
     def alike(self) -> int:
-        return sum(not outcome.unlike for outcome in self.rehearsed)
+        return _count_alike(self.rehearsed)
+
+
+def _count_alike(rehearsed: Sequence[Rehearsed]) -> int:
+    return sum(not outcome.unlike for outcome in rehearsed)
 
 
 @dataclass(slots=True)
@@ -109,10 +116,12 @@ class _Draft:
     rules: list[RecordedRule] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     rehearsed: list[Rehearsed] = field(default_factory=list)
+    understood: int = 0
+    """The number of requests that were answered like the bank before rules repeated recorded answers."""
 
     @property
     def alike(self) -> int:
-        return sum(not outcome.unlike for outcome in self.rehearsed)
+        return _count_alike(self.rehearsed)
 
     @property
     def changed(self) -> int:
@@ -146,7 +155,14 @@ def derive_dialect(
     if not drafts:
         raise ConfigError(f"{tape.path}: the derived dialect is invalid: {unread[0].text}; please report this as a bug")
     drafts.sort(
-        key=lambda draft: (draft.alike, -len(draft.unknown), -draft.changed, draft.nearness.score), reverse=True
+        key=lambda draft: (
+            draft.understood,
+            draft.alike,
+            -len(draft.unknown),
+            -draft.changed,
+            draft.nearness.score,
+        ),
+        reverse=True,
     )
     best = drafts[0]
     right, held_out = _hold_out(best, interfaces[best.base], tape, schemas)
@@ -221,7 +237,7 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
     draft.data = _data(tape, draft, interface)
     _learn_operations(draft, interface, learned_courses, schemas)
     _leave_unreadable(draft, schemas)
-    _keep_usual(draft, tape, schemas, learned_courses)
+    _keep_usual(draft, interface, tape, schemas, learned_courses)
     _make_by_effects(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
     _leave_unreadable(draft, schemas)
     _learn_errors(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
@@ -231,6 +247,7 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
     _leave_unreadable(draft, schemas)
     if draft.rules:
         draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+    draft.understood = draft.alike
     _answer_as_recorded(draft, tape, schemas, learned_courses)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
     draft.unknown += [*learned_courses.unknown, *_describe_unlike(exchanges, draft.rehearsed)]
@@ -331,22 +348,71 @@ def _learn_operations(draft: _Draft, interface: Interface, learned_courses: Stat
             )
 
 
-def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
-    """Undo learned answers if the documented ones match as well or better."""
+def _keep_usual(
+    draft: _Draft, interface: Interface, tape: Tape, schemas: Schemas, learned_courses: StateSequences
+) -> None:
+    """Undo learned answers if the documented ones match as well or better.
+
+    Also remove the requirements for which the documented operations refuse requests that the bank has answered.
+    """
     learned = {id: operation.value for id, operation in draft.operations.items()}
     usual = {id: {key: member for key, member in value.items() if key not in _SAID} for id, value in learned.items()}
-    outcomes = []
-    for values in (usual, learned):
+
+    def rehearse_with(values: Mapping[str, dict[str, Any]]) -> list[Rehearsed]:
         for id, made in draft.operations.items():
             made.value = values[id]
-        outcomes.append(_rehearse(draft, tape, schemas, learned_courses))
+        return _rehearse(draft, tape, schemas, learned_courses)
+
+    outcomes = [rehearse_with(usual)]
+    refused: dict[str, set[str]] = {}
+    while unneeded := _find_unneeded(draft, interface, outcomes[0], schemas, refused):
+        id, require = unneeded
+        if any(tape.keys) and draft.operations[id].hidden is None:
+            draft.operations[id].hidden = usual[id].get("require", {})
+        learned[id] = {**learned[id], "require": require}
+        usual[id] = {**usual[id], "require": require}
+        outcomes = [rehearse_with(usual)]
+    outcomes.append(rehearse_with(learned))
     for id, made in draft.operations.items():
         before, after = (
             [two for exchange, two in zip(draft.exchanges, ones, strict=True) if _is(exchange, id)] for ones in outcomes
         )
-        is_same = all(two.is_same for two in before if two.recorded.status < 400)
-        if is_same or sum(bool(two.unlike) for two in before) < sum(bool(two.unlike) for two in after):
+        is_enough = all(not two.unlike for two in before if two.recorded.status < 400)
+        if _rate(after) <= _rate(before) if is_enough else _count_alike(after) < _count_alike(before):
             made.value, made.unknown = usual[id], []
+
+
+def _rate(rehearsed: Sequence[Rehearsed]) -> tuple[int, int]:
+    """Return how many answers are like the bank's, and how many are the same except for ids."""
+    return _count_alike(rehearsed), sum(outcome.is_same for outcome in rehearsed)
+
+
+def _find_unneeded(
+    draft: _Draft,
+    interface: Interface,
+    rehearsed: Sequence[Rehearsed],
+    schemas: Schemas,
+    refused: dict[str, set[str]],
+) -> tuple[str, Any] | None:
+    """Return the operation that is the first to refuse a request which the bank has answered, and its requirements
+    without the reason. Later refusals may be consequences.
+
+    Its error is added to `refused`, the errors by operation.
+    """
+    tried: set[tuple[str, str]] = set()
+    for exchange, outcome in zip(draft.exchanges, rehearsed, strict=True):
+        if exchange.operation is None or not exchange.succeeded or outcome.error is None:
+            continue
+        if (pair := (exchange.operation.id, outcome.error)) in tried:
+            continue
+        tried.add(pair)
+        id, errors = exchange.operation.id, refused.get(exchange.operation.id, set())
+        answered = [other for other in draft.exchanges if other.succeeded and other.operation is exchange.operation]
+        require = change_require(interface.operations[id], answered, schemas, errors | {outcome.error})
+        if require and require != draft.operations[id].value.get("require"):
+            refused[id] = errors | {outcome.error}
+            return id, require
+    return None
 
 
 def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
@@ -402,14 +468,30 @@ def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:
 
 def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
     raised: list[tuple[str, RecognisedExchange]] = []
+    other: set[str] = set()
+    every_body = _every_error(interface)
     for exchange, outcome in zip(draft.exchanges, rehearsed, strict=True):
         if exchange.succeeded or exchange.operation is None:
             continue
         # A request on which the dialect itself fails does not show an error of the bank.
         if outcome.error and outcome.error != "internal" and outcome.error in interface.errors:
             raised.append((outcome.error, exchange))
-    draft.errors = learn_errors(raised, interface.errors, _every_error(interface))
+            if not _has_same_words(exchange, outcome, error_body(interface.errors[outcome.error], every_body)):
+                other.add(outcome.error)
+    draft.errors = learn_errors(raised, interface.errors, every_body)
+    if draft.errors.every is None:
+        draft.errors.errors = {name: learned for name, learned in draft.errors.errors.items() if name in other}
     draft.unknown += draft.errors.unknown
+
+
+def _has_same_words(exchange: RecognisedExchange, outcome: Rehearsed, template: Any) -> bool:
+    """Return whether the dialect's error has the bank's status and words. Words with digits may be ids."""
+    if outcome.answer is None or outcome.answer.status != exchange.entry.status:
+        return False
+    both = (exchange.answer, body.read(outcome.answer.answer_body).value)
+    mine, ours = (read_words(template, answer) for answer in both)
+    texts = [_WITH_DIGIT.sub("", one.text or "") for one in (mine, ours)]
+    return mine.code == ours.code and texts[0] == texts[1]
 
 
 def _every_error(interface: Interface) -> Any:
@@ -458,10 +540,25 @@ def _data(tape: Tape, draft: _Draft, interface: Interface) -> TestData | None:
         credentials = _credentials(draft.exchanges)
         for psu in collections.get("psus", {}).values():
             psu |= credentials
+    _add_known_secrets(draft, collections.get("clients", {}))
     accounts = collections.get("accounts", {})
     for consent in collections.get("consents", {}).values():
         consent["accounts"] = [id for id in consent["accounts"] if id in accounts]
     return TestData(collections, ()) if accounts else None
+
+
+def _add_known_secrets(draft: _Draft, clients: Mapping[str, dict[str, Any]]) -> None:
+    """Use the secrets of the documented dialect's test data for clients whose secrets were redacted."""
+    own = bundled("cassettes") / draft.base / TESTDATA
+    documented = testdata.load([own]).collections.get("clients", {}) if own.exists() else {}
+    for id, client in clients.items():
+        if client["secret"] == DROPPED and id in documented:
+            client["secret"] = documented[id]["secret"]
+        elif client["secret"] == DROPPED:
+            draft.unknown.append(
+                f"the secret of the client {id} is not in the recording: in {TESTDATA}, write the secret that your app "
+                f"sends in place of {DROPPED!r}"
+            )
 
 
 def _credentials(exchanges: Sequence[RecognisedExchange]) -> dict[str, str]:
@@ -630,13 +727,13 @@ def _operations(draft: _Draft, interface: Interface) -> Iterator[tuple[str, tupl
             rests = f"Not recorded, so as in {draft.base}."
             yield id, ({"doc": f"{rests} {doc}".strip()}, "", [])
             continue
-        number = len(made.places)
+        number, value = len(made.places), written_value(made)
         rests = f"Recorded {days[id]}, {number} exchange{'s' * (number != 1)}; "
-        rests += "derived from these." if made.value else f"as in {draft.base}."
+        rests += "derived from these." if value else f"as in {draft.base}."
         yield (
             id,
             (
-                {"doc": f"{rests} {doc}".strip(), **made.value},
+                {"doc": f"{rests} {doc}".strip(), **value},
                 f"{operation.method} {operation.pattern.text}",
                 made.places,
             ),

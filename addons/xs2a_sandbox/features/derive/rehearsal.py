@@ -6,18 +6,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from secrets import token_hex
 from typing import Any
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.compare import steps
-from xs2a_sandbox.compare.comparison import Comparison
+from xs2a_sandbox.compare.comparison import Compared, Comparison
+from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.states import Move, ReportedState
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.formats import is_date_time
+from xs2a_sandbox.documents.json_pointer import at_pointer
 from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.features.derive.learning.courses import StateSequences
+from xs2a_sandbox.features.derive.rehearsed_tokens import RehearsedTokens
 from xs2a_sandbox.http import Request, Response, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -31,7 +36,7 @@ class Rehearsed:
     """A recorded exchange, and the dialect's answer, with the name of the error, if it raised one.
 
     `answer` is None if the request could not be sent; `unlike` describes the differences; `is_same` means that there
-    are none except for ids.
+    are none except for ids and times.
     """
 
     recorded: Exchange
@@ -47,13 +52,16 @@ def rehearse(
     """Send the recorded requests in order, with the dialect's own ids and the customer's decisions."""
     clock = Clock(frozen=entries[0].time) if entries else REAL
     log_entries: list[LogEntry] = []
+    banks, admin_token = Banks(Bank(interface, schemas)), token_hex(8)
     engine = Engine(
-        Parts(Banks(Bank(interface, schemas)), MemoryStore(), data, USUAL, clock, on_exchange=log_entries.append)
+        Parts(banks, MemoryStore(), data, USUAL, clock, on_exchange=log_entries.append, admin_token=admin_token)
     )
+    tokens = RehearsedTokens(engine, admin_token)
+    recorded: Exchange | None = None
 
     async def ask(request: Request) -> Response:
         log_entries.clear()
-        return await engine.answer(request)
+        return await tokens.ask(request, recorded) if recorded else await engine.answer(request)
 
     async def follow(request: Request, state: ReportedState) -> Move | None:
         return await engine.follow(request, replace(state, state=courses.meaning(state.thing, state.state)))
@@ -65,7 +73,9 @@ def rehearse(
 
     async def play() -> list[Rehearsed]:
         rehearsed = []
+        nonlocal recorded
         for step in steps.of_entries(entries):
+            recorded = step.recorded
             log_entries.clear()
             compared = await comparison.step(step)
             answer = compared.sandbox
@@ -74,11 +84,25 @@ def rehearse(
                 unlike = tuple(differences(step.recorded, answer, interface.things.states))
             if step.recorded:
                 error = log_entries[-1].error if log_entries else None
-                rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, compared.verdict == "same"))
+                rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, _is_same(compared)))
         return rehearsed
 
     with without_tracebacks():
         return asyncio.run(play())
+
+
+def _is_same(compared: Compared) -> bool:
+    """Return whether the answers are the same except for times, because the clock of a rehearsal stands still."""
+    if compared.bank is None or compared.sandbox is None or compared.verdict != "differs":
+        return compared.verdict == "same"
+    mine, ours = (body.read(side.answer_body).value for side in (compared.bank, compared.sandbox))
+
+    def is_time(difference: Difference) -> bool:
+        places = (mine, difference.bank_place), (ours, difference.place)
+        found = [one for value, place in places for one in at_pointer(value, [*map(str, place)])]
+        return difference.kind == "value" and all(isinstance(one, str) and is_date_time(one) for one in found)
+
+    return all(map(is_time, compared.differences))
 
 
 @contextmanager

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.cassette.evaluation.expressions import chains
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.inputs import InputPlace
+from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.cassette.recognition import product_parameter
 from xs2a_sandbox.compare.states import reported_state
 from xs2a_sandbox.documents import Schemas
@@ -35,11 +37,23 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(slots=True)
 class OperationChange:
-    """A change of an operation, with the exchanges that show it, and what could not be learned from them."""
+    """A change of an operation, with the exchanges that show it, and what could not be learned from them.
+
+    `hidden` are the requirements to write in place of those that the rehearsal uses, because redaction hides whether
+    requests met them; None if these are the same.
+    """
 
     value: dict[str, Any] = field(default_factory=dict)
+    hidden: Any = None
     places: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+
+
+def written_value(made: OperationChange) -> dict[str, Any]:
+    """Return the change as it is written into the dialect."""
+    if made.hidden is None:
+        return made.value
+    return {key: value for key, value in {**made.value, "require": made.hidden}.items() if value != {}}
 
 
 def change(
@@ -66,7 +80,7 @@ def change(
     ]
     if products := _products(operation, succeeded):
         made.value["where"] = products
-    if require := _require(operation, succeeded, schemas):
+    if require := change_require(operation, succeeded, schemas):
         made.value["require"] = require
     if succeeded and (respond := _respond(operation, succeeded, makers, handlers, courses, made.unknown, shapes)):
         made.value["respond"] = respond
@@ -97,8 +111,17 @@ def _products(operation: Operation, exchanges: Sequence[RecognisedExchange]) -> 
     return written if changed else {}
 
 
-def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], schemas: Schemas) -> Any:
-    """Return the requirements without those that answered requests did not meet, or {} if they met all."""
+def change_require(
+    operation: Operation,
+    exchanges: Sequence[RecognisedExchange],
+    schemas: Schemas,
+    refused: Collection[str] = (),
+) -> Any:
+    """Return the requirements without those that answered requests did not meet, or {} if they met all.
+
+    Requests do not show whether they met a condition on the token, the state or other things outside them. Such a
+    condition is removed if its error is among the errors `refused`, which the dialect raises for answered requests.
+    """
     written = deepcopy(operation.origin.written.get("require", {}))
     steps = written if isinstance(written, list) else [written]
     lifted = False
@@ -113,7 +136,7 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
             elif part == "headers":
                 spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # all requests must have it
                 lifted = True
-        if step.that and not all(step.that(exchange.sent.input_scope()) for exchange in exchanges):
+        if step.that and not _are_met(step, exchanges, refused):
             spec["that"] = None
             lifted = True
         schema = step.schema if "schema" in (spec.get("body") or {}) else None
@@ -129,6 +152,15 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
     return {key: value for key, value in written.items() if value is None or _is_lifted(value)}
 
 
+def _are_met(step: Requirement, exchanges: Sequence[RecognisedExchange], refused: Collection[str]) -> bool:
+    """Return whether all requests meet the condition of a requirement."""
+    shown = _IN_REQUESTS - ({"headers"} if any(exchange.entry.redactions for exchange in exchanges) else set())
+    if step.that is None or {root for root, _ in chains(f"{{{{ {step.that_text} }}}}")} - shown:
+        return step.error not in refused
+    return all(step.that(exchange.sent.input_scope()) for exchange in exchanges)
+
+
+_IN_REQUESTS = frozenset(("path", "query", "headers", "body"))
 _WHATEVER = {"any": [{"absent": True}, {"exists": True}]}
 
 

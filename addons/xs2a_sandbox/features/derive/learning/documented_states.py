@@ -3,13 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, MANDATE, PAYMENT, SCA
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.compare.states import Thing
 from xs2a_sandbox.features.derive.learning.courses import Arrows
 
-_MACHINES: Mapping[Thing, Any] = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
-_BEGINNINGS: Mapping[Thing, str] = {"consent": "awaiting", "payment": "RCVD", "basket": "RCVD"}
+_MACHINES: Mapping[Thing, Any] = {
+    "consent": CONSENT,
+    "payment": PAYMENT,
+    "basket": BASKET,
+    "mandate": MANDATE,
+    "authorisation": SCA,
+}
+_BEGINNINGS: Mapping[Thing, str] = {"consent": "awaiting", "payment": "RCVD", "basket": "RCVD", "mandate": "awaiting"}
 
 
 def documented_states(interface: Interface) -> tuple[Mapping[Thing, Arrows], Mapping[Thing, str]]:

@@ -47,20 +47,24 @@ def learn_errors(
 ) -> LearnedErrors:
     """Learn the errors. `raised` are documented names of errors, with the exchanges in which the bank answered them."""
     learned = LearnedErrors()
-    readable = [(name, error, error_words(error.answer)) for name, error in raised if isinstance(error.answer, dict)]
-    own_text = _find_text(every_body)
-    texts = {id(exchange): _in(own_text, what.text or "") for _, exchange, what in readable}
+    bodies = {name: error_body(error, every_body) for name, error in documented.items()}
+    readable = [
+        (name, error, read_words(bodies[name], error.answer))
+        for name, error in raised
+        if isinstance(error.answer, dict)
+    ]
+    texts = {id(exchange): _in(_find_text(bodies[name]), what.text or "") for name, exchange, what in readable}
     is_usual = (
         bool(readable)
         and all(texts.values())
-        and all(_is_like(exchange.answer, every_body) for _, exchange, _ in readable)
+        and all(_is_like(exchange.answer, bodies[name]) for name, exchange, _ in readable)
     )
     if readable and not is_usual:
         learned.every = _every(readable, learned.unknown)
         learned.places = [exchange.place for _, exchange, _ in readable]
     by_name: defaultdict[str, list[tuple[RecognisedExchange, str | None, str, str | None]]] = defaultdict(list)
     for name, error in raised:
-        what = error_words(error.answer)
+        what = read_words(bodies[name], error.answer)
         parts = texts.get(id(error)) if is_usual else None
         number, text = parts or (None, what.text or "")
         by_name[name].append((error, what.code, _with_id(text, error, documented[name]), number))
@@ -93,6 +97,32 @@ def error_words(body: Any) -> ErrorSample:
             return error_words(listed[0])
     path = body.get("path")
     return ErrorSample(code, text, path if isinstance(path, str) else None, "path" in body)
+
+
+def error_body(error: ErrorAnswer, every_body: Any) -> Any:
+    """Return the documented body of an error, as it is written."""
+    return error.origin.written.get("body", every_body)
+
+
+def read_words(template: Any, body: Any) -> ErrorSample:
+    """Return the code, text and path at the places of a documented body, or at the usual places in another body."""
+    if not _is_like(body, template):
+        return error_words(body)
+    found = dict(_find_words(template, body))
+    return ErrorSample(found.get("code"), found.get("text"), found.get("path"), "path" in found)
+
+
+def _find_words(template: Any, body: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(template, dict) and isinstance(body, dict):
+        for key, member in template.items():
+            yield from _find_words(member, body.get(key))
+    elif isinstance(template, list) and isinstance(body, list):
+        for member, inner in zip(template, body, strict=False):
+            yield from _find_words(member, inner)
+    elif isinstance(template, str) and isinstance(body, str):
+        for name in ("code", "text", "path"):
+            if f"error.{name}" in template:
+                yield name, body
 
 
 def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unknown: list[str]) -> Any:
@@ -143,8 +173,8 @@ def _is_like(body: Any, template: Any) -> bool:
     if isinstance(template, dict):
         return (
             isinstance(body, dict)
-            and body.keys() == template.keys()
-            and all(_is_like(body[key], member) for key, member in template.items())
+            and body.keys() <= template.keys()
+            and all(_is_like(body.get(key), member) for key, member in template.items())
         )
     if isinstance(template, list):
         return isinstance(body, list) and len(body) == len(template) and all(map(_is_like, body, template))
