@@ -284,6 +284,17 @@ def test_consents_created_by_effects_cover_the_accounts_named_by_iban(tmp_path: 
     assert held["account"] == {"iban": IBAN, "currency": "EUR"}
 
 
+def test_an_account_with_an_impossible_iban_is_not_in_the_test_data(tmp_path: Path) -> None:
+    account = {"iban": "DE00123456780000000001", "currency": "EUR"}
+    listing = taped("/v1/accounts", {"accounts": [account]}, headers=[*HEADERS, ("Consent-ID", MADE["consentId"])])
+    made = learn(tmp_path, [made_by(consent_of({"wholeBank": "yes"})), listing])
+    assert f"accounts {account['iban']} of the recording cannot be expressed in test data" in made.unknown
+    app = App(differing_bank.engine(derived_dialects.write(made, tmp_path / "cassettes")))
+    id = app.ask("POST", "/v1/consents", consent_of({"wholeBank": "yes"}))["consentId"]
+    app.decide("consent", id, "valid")
+    assert app.ask("GET", "/v1/accounts", Consent_ID=id) == {"accounts": [account]}
+
+
 def test_ids_created_by_effects_have_the_format_of_the_bank(tmp_path: Path) -> None:
     answers = [{"consentId": f"KONS-{number}", "consentStatus": "received"} for number in ("100200", "734518")]
     entries = [

@@ -218,6 +218,11 @@ def _read_recipes(merged: dict[str, dict[str, Any]], origins: Mapping[tuple[str,
                 yield origin.problem(place, "wrong-value", str(error))
 
 
+def is_account_key(id: str) -> bool:
+    """Return whether an account may have this key, which is its IBAN if it looks like one."""
+    return _LIKE_AN_IBAN.fullmatch(id) is None or is_iban(id)
+
+
 def _find_dangling(
     merged: Mapping[str, Mapping[str, Any]], origins: Mapping[tuple[str, str], Document]
 ) -> list[Problem]:
@@ -234,7 +239,7 @@ def _find_dangling(
             text = f"the bank has no account {card['account']}"
             problems.append(origins["cards", id].problem(("cards", id, "account"), "unknown-account", text))
     for id, account in accounts.items():
-        if _LIKE_AN_IBAN.fullmatch(id) and not is_iban(id):
+        if not is_account_key(id):
             text = f"the key {id} looks like an IBAN, but its check digits are wrong"
             problems.append(origins["accounts", id].problem(("accounts", id), "wrong-value", text, key=True))
         if account["psuId"] not in psus:

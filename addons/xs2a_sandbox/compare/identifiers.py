@@ -41,6 +41,9 @@ class Counterparts:
         self.things = things or default_things()
         self._to_right: dict[str, str] = {}
         self._to_left: dict[str, str] = {}
+        # Only what differs, so that a request costs the same however many ids are known.
+        self._changed_to_right: dict[str, str] = {}
+        self._changed_to_left: dict[str, str] = {}
         self._left_base = left_base.rstrip("/")
         self._right_bases = [right_base.rstrip("/")]
         self._on_learn = on_learn
@@ -60,9 +63,14 @@ class Counterparts:
         """Add a pair that was learned elsewhere."""
         if len(self._to_right) >= _MOST:
             oldest = next(iter(self._to_right))
-            self._to_left.pop(self._to_right.pop(oldest), None)
+            self._changed_to_right.pop(oldest, None)
+            other = self._to_right.pop(oldest)
+            self._to_left.pop(other, None)
+            self._changed_to_left.pop(other, None)
         self._to_right[left] = right
         self._to_left[right] = left
+        _put_change(self._changed_to_right, left, right)
+        _put_change(self._changed_to_left, right, left)
 
     def learn_created(self, left: Any, right: Any) -> None:
         """Learn the ids of the things that each side has just created, from their answers.
@@ -147,10 +155,18 @@ class Counterparts:
 
     def to_right(self, request: Request) -> Request:
         """Return the request with the ids of the right side."""
-        return _rewrite(request, self._to_right, self.things.identifiers)
+        return _rewrite(request, self._changed_to_right, self.things.identifiers)
 
     def to_left(self, request: Request) -> Request:
-        return _rewrite(request, self._to_left, self.things.identifiers)
+        return _rewrite(request, self._changed_to_left, self.things.identifiers)
+
+
+def _put_change(changed: dict[str, str], before: str, after: str) -> None:
+    """Add a name that changes, and remove one that stays the same."""
+    if before != after:
+        changed[before] = after
+    else:
+        changed.pop(before, None)
 
 
 def names_in(request: Request, things: Things) -> Iterator[str]:
@@ -204,7 +220,7 @@ def _names_something(parts: list[str], position: int) -> bool:
 
 
 def _rewrite(request: Request, names: Mapping[str, str], identifiers: Collection[str]) -> Request:
-    names = {mine: theirs for mine, theirs in names.items() if mine != theirs}
+    """Return the request with other names. `names` has no name that stays the same."""
     if not names:
         return request
 

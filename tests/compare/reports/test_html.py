@@ -40,13 +40,14 @@ def test_a_difference_in_many_exchanges_is_one_row_with_links() -> None:
 
 
 def test_both_requests_are_shown_if_they_differ() -> None:
-    made = report(comparison(({"a": 1}, {"a": 1})), "bank", None)
-    (exchange,) = made.exchanges
-    assert exchange.sandbox
-    assert "<span>GET /v1/things</span>" in html.write(made)
-    assert "To the bank" not in html.write(made)
-    other = replace(exchange, sandbox=replace(exchange.sandbox, target="/v1/things/7", body=b'{"of": 1}'))
-    page = html.write(replace(made, exchanges=(other,)))
+    result = comparison(({"a": 1}, {"a": 1}))
+    (compared,) = result.compared
+    assert compared.sandbox
+    page = html.write(report(result, "bank", None))
+    assert "<span>GET /v1/things</span>" in page
+    assert "To the bank" not in page
+    other = replace(compared, sandbox=replace(compared.sandbox, target="/v1/things/7", body=b'{"of": 1}'))
+    page = html.write(report(replace(result, compared=(other,)), "bank", None))
     assert "To the bank" in page
     assert "<span>GET /v1/things/7</span>" in page
     assert "&#34;of&#34;: 1" in page

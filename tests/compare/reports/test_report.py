@@ -175,6 +175,19 @@ def test_a_report_contains_no_unredacted_data(form: str) -> None:
     assert SECRET not in forms(report(planted(), "bank", hidden))[form]
 
 
+def test_only_exchanges_that_are_shown_are_redacted() -> None:
+    shown: list[Exchange] = []
+
+    def redact(exchange: Exchange) -> Exchange:
+        shown.append(exchange)
+        return exchange
+
+    made = report(comparison(({"a": 1}, {"a": 1}), ({"a": 1}, {"a": 2}), ({}, {})), "bank", redact)
+    assert [one.verdict for one in made.exchanges] == ["same", "differs", "same"]
+    report_text.write(made, Console(file=StringIO()))
+    assert len(shown) == 2
+
+
 def test_an_unredacted_report_contains_the_secret() -> None:
     made = forms(report(planted(), "bank", None))
     assert [form for form, text in made.items() if SECRET not in text] == []

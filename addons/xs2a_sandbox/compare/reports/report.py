@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from xs2a_sandbox.compare.behaviour import BehaviourComparison
@@ -69,19 +70,29 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ComparedExchange:
-    """A request. `bank` and `sandbox` are redacted; both are None if there is `trouble`."""
+    """A request and its answers, which are redacted when they are first shown: most are the same, and never shown."""
 
     number: int
     title: str
     operation: str
     verdict: Verdict
-    bank: Exchange | None
-    sandbox: Exchange | None
+    bank_side: "_Shown | None"
+    sandbox_side: "_Shown | None"
     findings: tuple[Finding, ...]
     masked: tuple[Finding, ...]
     trouble: str | None
     remark: str | None
     moved: Move | None = None
+
+    @property
+    def bank(self) -> Exchange | None:
+        """The redacted exchange with the bank, or None if there is `trouble`."""
+        return self.bank_side.entry if self.bank_side else None
+
+    @property
+    def sandbox(self) -> Exchange | None:
+        """The redacted exchange with the sandbox, or None if there is `trouble`."""
+        return self.sandbox_side.entry if self.sandbox_side else None
 
     @property
     def request(self) -> str:
@@ -248,7 +259,7 @@ def report(result: Result, bank: str, redact: Redact | None, question: Question 
     """Make the report. `bank` is the displayed name or URL. Without `redact` everything is shown."""
     return Report(
         make_printable(bank),
-        tuple(exchange(made, number, redact) for number, made in enumerate(result.compared, 1)),
+        tuple(_exchange(made, number, redact) for number, made in enumerate(result.compared, 1)),
         result.skipped,
         tuple(map(_write, result.unused)),
         tuple(map(_write, result.lapsed)),
@@ -258,6 +269,15 @@ def report(result: Result, bank: str, redact: Redact | None, question: Question 
 
 
 def exchange(compared: Compared, number: int, redact: Redact | None) -> ComparedExchange:
+    """Return the exchange for a report that is kept, so it contains nothing that is not redacted."""
+    made = _exchange(compared, number, redact)
+    for side in (made.bank_side, made.sandbox_side):
+        if side:
+            side.forget_raw()
+    return made
+
+
+def _exchange(compared: Compared, number: int, redact: Redact | None) -> ComparedExchange:
     bank = _Shown(compared.bank, redact) if compared.bank else None
     sandbox = _Shown(compared.sandbox, redact) if compared.sandbox else None
     findings: list[Finding] = []
@@ -270,8 +290,8 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
         make_printable(compared.title),
         compared.operation or UNKNOWN,
         compared.verdict,
-        bank.entry if bank else None,
-        sandbox.entry if sandbox else None,
+        bank,
+        sandbox,
         tuple(sorted(findings, key=lambda f: SEVERITIES.index(f.severity))),
         tuple(masked),
         compared.trouble,
@@ -308,10 +328,34 @@ class _Shown:
     """An exchange before and after redaction, and the mapping of places between the two."""
 
     def __init__(self, entry: Exchange, redact: Redact | None) -> None:
-        self.entry = redact(entry) if redact else entry
+        self._before: Exchange | None = entry
+        self._redact = redact
         self._redacted = redact is not None
-        self._raw: Content = body.read(entry.answer_body)
-        self._content = body.read(self.entry.answer_body) if redact else self._raw
+
+    @cached_property
+    def entry(self) -> Exchange:
+        before = self._before_redaction()
+        return self._redact(before) if self._redact else before
+
+    @cached_property
+    def _raw(self) -> Content:
+        return body.read(self._before_redaction().answer_body)
+
+    @cached_property
+    def _content(self) -> Content:
+        return body.read(self.entry.answer_body) if self._redacted else self._raw
+
+    def _before_redaction(self) -> Exchange:
+        if self._before is None:
+            raise RuntimeError("the exchange before redaction was forgotten")
+        return self._before
+
+    def forget_raw(self) -> None:
+        """Redact the exchange, and forget the original."""
+        self.entry = self.entry
+        self._before = self._redact = None
+        self.__dict__.pop("_raw", None)
+        self.__dict__.pop("_content", None)
 
     def get_raw(self, place: Pointer) -> Any:
         """Return the value at this place before redaction."""

@@ -38,7 +38,8 @@ from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, error_bo
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.features.derive.null_members import null_members
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
-from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect, leave_out
+from xs2a_sandbox.features.derive.representative import find_representative
+from xs2a_sandbox.features.derive.unknown.learned_dialect import PARTS, learn_dialect, leave_out
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape
@@ -116,8 +117,6 @@ class _Draft:
     rules: list[RecordedRule] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     rehearsed: list[Rehearsed] = field(default_factory=list)
-    understood: int = 0
-    """The number of requests that were answered like the bank before rules repeated recorded answers."""
 
     @property
     def alike(self) -> int:
@@ -145,33 +144,33 @@ def derive_dialect(
     near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
     if max(nearness.operations for nearness in near) < _LEAST_OPERATIONS * len(tape.entries):
         return _learn_unknown(name, tape, schemas, progress)
+    near = [nearness for nearness in near if nearness.operations]
+    samples = {nearness.dialect: _choose_sample(tape, interfaces[nearness.dialect]) for nearness in near}
+    work = _Work(progress, samples.values(), tape)
     drafts, unread = [], []
-    for number, nearness in enumerate(near, 1):
+    for nearness in near:
         try:
-            drafts += [_draft(interfaces[nearness.dialect], nearness, tape, schemas)] if nearness.operations else []
+            drafts.append(_draft(interfaces[nearness.dialect], nearness, samples[nearness.dialect], schemas, work))
         except Unreadable as error:
             unread.append(error.problems[0])
-        progress(number, len(near))
+        work.finish_draft(samples[nearness.dialect])
     if not drafts:
         raise ConfigError(f"{tape.path}: the derived dialect is invalid: {unread[0].text}; please report this as a bug")
     drafts.sort(
-        key=lambda draft: (
-            draft.understood,
-            draft.alike,
-            -len(draft.unknown),
-            -draft.changed,
-            draft.nearness.score,
-        ),
-        reverse=True,
+        key=lambda draft: (draft.alike, -len(draft.unknown), -draft.changed, draft.nearness.score), reverse=True
     )
     best = drafts[0]
-    right, held_out = _hold_out(best, interfaces[best.base], tape, schemas)
+    interface, sample = interfaces[best.base], samples[best.base]
+    right, held_out = _hold_out(best, interface, sample, schemas, work)
+    if sample is not tape:
+        _rehearse_all(best, interface, tape, schemas, work)
+    work.finish()
     if best.alike < _ENOUGH * len(tape.entries):
         with suppress(ConfigError):
             learned = _learn_unknown(name, tape, schemas, progress)
             if learned.right > right:
                 return learned
-    files = _files(name, best, interfaces[best.base], tape)
+    files = _files(name, best, interface, tape)
     unknown = tuple(dict.fromkeys(best.unknown))
     return DerivedDialect(
         name,
@@ -185,25 +184,77 @@ def derive_dialect(
     )
 
 
-def _hold_out(best: _Draft, interface: Interface, tape: Tape, schemas: Schemas) -> tuple[int, int]:
+class _Work:
+    """The progress of a derivation in sent requests. Their number is estimated, and corrected after each draft."""
+
+    def __init__(self, show: Callable[[int, int], None], samples: Iterable[Tape], tape: Tape) -> None:
+        self._show = show
+        sizes = [len(sample.entries) for sample in samples]
+        self._done = self._finished = 0
+        self._count = sum(sizes) * _REHEARSALS + max(sizes, default=0) * _REHEARSALS * PARTS + len(tape.entries)
+
+    def step(self) -> None:
+        self._done = min(self._done + 1, self._count - 1)
+        self._show(self._done, self._count)
+
+    def finish_draft(self, tape: Tape) -> None:
+        self._finished += len(tape.entries) * _REHEARSALS
+        self._done = min(self._finished, self._count - 1)
+        self._show(self._done, self._count)
+
+    def finish(self) -> None:
+        self._show(self._count, self._count)
+
+
+_REHEARSALS = 8
+"""About how often a draft is tried."""
+
+
+def _choose_sample(tape: Tape, interface: Interface) -> Tape:
+    """Return the recording without what it only repeats, or the recording itself if everything is needed."""
+    chosen = find_representative(recognise_exchanges(tape.places, tape.entries, interface))
+    return tape if len(chosen) == len(tape.entries) else _pick(tape, chosen)
+
+
+def _pick(tape: Tape, positions: Sequence[int]) -> Tape:
+    return replace(
+        tape,
+        entries=tuple(tape.entries[position] for position in positions),
+        keys=tuple(tape.keys[position] for position in positions),
+        places=tuple(tape.places[position] for position in positions),
+    )
+
+
+def _rehearse_all(best: _Draft, interface: Interface, tape: Tape, schemas: Schemas, work: _Work) -> None:
+    """Try a dialect that was learned from a sample on the whole recording, which is then its evidence."""
+    unlike = set(_describe_unlike(best.exchanges, best.rehearsed))
+    best.exchanges = recognise_exchanges(tape.places, tape.entries, interface)
+    learned_courses = courses(best.exchanges, *documented_states(interface))
+    best.rehearsed = _rehearse(best, tape, schemas, learned_courses, work)
+    places: dict[str, list[str]] = {}
+    for exchange in best.exchanges:
+        if exchange.operation:
+            places.setdefault(exchange.operation.id, []).append(exchange.place)
+    for id, made in best.operations.items():
+        made.places = places[id]
+    best.unknown = [text for text in best.unknown if text not in unlike]
+    best.unknown += _describe_unlike(best.exchanges, best.rehearsed)
+
+
+def _hold_out(best: _Draft, interface: Interface, tape: Tape, schemas: Schemas, work: _Work) -> tuple[int, int]:
     """Learn again without some of the exchanges, and count those of them that are answered like the bank."""
     right = held_out = 0
     for without in leave_out(tape):
-        kept = [number for number in range(len(tape.entries)) if number + 1 not in without]
-        part = replace(
-            tape,
-            entries=tuple(tape.entries[number] for number in kept),
-            keys=tuple(tape.keys[number] for number in kept),
-            places=tuple(tape.places[number] for number in kept),
-        )
+        part = _pick(tape, [number for number in range(len(tape.entries)) if number + 1 not in without])
         try:
-            draft = _draft(interface, best.nearness, part, schemas)
+            draft = _draft(interface, best.nearness, part, schemas, work)
             exchanges = recognise_exchanges(tape.places, tape.entries, interface)
-            rehearsed = _rehearse(draft, tape, schemas, courses(exchanges, *documented_states(interface)))
+            rehearsed = _rehearse(draft, tape, schemas, courses(exchanges, *documented_states(interface)), work)
         except Unreadable:
             rehearsed = []
         held_out += len(without)
         right += sum(not one.unlike for number, one in enumerate(rehearsed, 1) if number in without)
+        work.finish_draft(tape)
     return right, held_out
 
 
@@ -226,7 +277,7 @@ def _learn_unknown(name: str, tape: Tape, schemas: Schemas, progress: Callable[[
     )
 
 
-def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
+def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas, work: _Work) -> _Draft:
     exchanges = recognise_exchanges(tape.places, tape.entries, interface)
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
@@ -237,18 +288,17 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
     draft.data = _data(tape, draft, interface)
     _learn_operations(draft, interface, learned_courses, schemas)
     _leave_unreadable(draft, schemas)
-    _keep_usual(draft, interface, tape, schemas, learned_courses)
-    _make_by_effects(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
+    _keep_usual(draft, interface, tape, schemas, learned_courses, work)
+    _make_by_effects(draft, interface, _rehearse(draft, tape, schemas, learned_courses, work))
     _leave_unreadable(draft, schemas)
-    _learn_errors(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
+    _learn_errors(draft, interface, _rehearse(draft, tape, schemas, learned_courses, work))
     _leave_unreadable(draft, schemas)
-    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses, work)
     draft.rules = list(null_members(zip(exchanges, draft.rehearsed, strict=True)))
     _leave_unreadable(draft, schemas)
     if draft.rules:
-        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
-    draft.understood = draft.alike
-    _answer_as_recorded(draft, tape, schemas, learned_courses)
+        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses, work)
+    _answer_as_recorded(draft, tape, schemas, learned_courses, work)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
     draft.unknown += [*learned_courses.unknown, *_describe_unlike(exchanges, draft.rehearsed)]
     return draft
@@ -349,7 +399,12 @@ def _learn_operations(draft: _Draft, interface: Interface, learned_courses: Stat
 
 
 def _keep_usual(
-    draft: _Draft, interface: Interface, tape: Tape, schemas: Schemas, learned_courses: StateSequences
+    draft: _Draft,
+    interface: Interface,
+    tape: Tape,
+    schemas: Schemas,
+    learned_courses: StateSequences,
+    work: _Work,
 ) -> None:
     """Undo learned answers if the documented ones match as well or better.
 
@@ -361,7 +416,7 @@ def _keep_usual(
     def rehearse_with(values: Mapping[str, dict[str, Any]]) -> list[Rehearsed]:
         for id, made in draft.operations.items():
             made.value = values[id]
-        return _rehearse(draft, tape, schemas, learned_courses)
+        return _rehearse(draft, tape, schemas, learned_courses, work)
 
     outcomes = [rehearse_with(usual)]
     refused: dict[str, set[str]] = {}
@@ -445,21 +500,23 @@ def _find_unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Re
     ]
 
 
-def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
+def _answer_as_recorded(
+    draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences, work: _Work
+) -> None:
     """Add rules that answer as recorded, except for those that make other answers worse."""
     recorded = list(as_recorded(_find_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
     if not recorded:
         return
     learned, before = draft.rules, draft.rehearsed
     draft.rules = [*learned, *recorded]
-    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses, work)
     triples = zip(draft.exchanges, before, draft.rehearsed, strict=True)
     worse = {
         exchange.operation.id for exchange, was, now in triples if exchange.operation and now.unlike and not was.unlike
     }
     if worse:
         draft.rules = [*learned, *(rule for rule in recorded if rule.value["match"].get("operation") not in worse)]
-        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses, work)
 
 
 def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:
@@ -573,6 +630,8 @@ def _credentials(exchanges: Sequence[RecognisedExchange]) -> dict[str, str]:
 
 def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the entry as valid test data: required members are added, others removed. None if that is impossible."""
+    if name == "accounts" and not testdata.is_account_key(id):
+        return None
     schema = bundled_schema("testdata")
     document: Any = {"testdata": 2, name: {id: deepcopy(_without_nulls(entry))}}
     for _ in range(_MOST_TRIES):
@@ -642,14 +701,16 @@ def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
     return None
 
 
-def _rehearse(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> list[Rehearsed]:
+def _rehearse(
+    draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences, work: _Work
+) -> list[Rehearsed]:
     with TemporaryDirectory() as directory:
         folder = Path(directory) / "derived"
         folder.mkdir()
         (folder / DIALECT).write_text(yaml_text(_cassette(draft)), encoding="utf-8")
         interface = layers.read([[folder]], schemas, collect_handlers())
         data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
-        return rehearse(tape.entries, interface, schemas, data, learned_courses)
+        return rehearse(tape.entries, interface, schemas, data, learned_courses, work.step)
 
 
 # Writing

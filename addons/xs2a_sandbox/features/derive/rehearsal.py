@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -47,9 +47,17 @@ class Rehearsed:
 
 
 def rehearse(
-    entries: Sequence[Exchange], interface: Interface, schemas: Schemas, data: TestData, courses: StateSequences
+    entries: Sequence[Exchange],
+    interface: Interface,
+    schemas: Schemas,
+    data: TestData,
+    courses: StateSequences,
+    step_done: Callable[[], None] = lambda: None,
 ) -> list[Rehearsed]:
-    """Send the recorded requests in order, with the dialect's own ids and the customer's decisions."""
+    """Send the recorded requests in order, with the dialect's own ids and the customer's decisions.
+
+    `step_done` is called after each request.
+    """
     clock = Clock(frozen=entries[0].time) if entries else REAL
     log_entries: list[LogEntry] = []
     banks, admin_token = Banks(Bank(interface, schemas)), token_hex(8)
@@ -85,6 +93,7 @@ def rehearse(
             if step.recorded:
                 error = log_entries[-1].error if log_entries else None
                 rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, _is_same(compared)))
+            step_done()
         return rehearsed
 
     with without_tracebacks():

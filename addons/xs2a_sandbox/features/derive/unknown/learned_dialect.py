@@ -18,7 +18,7 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape
 
 _WIDTH = 116
-_PARTS = 4
+PARTS = 4
 """The recording is learned this many times, each time without another part."""
 
 
@@ -51,11 +51,11 @@ def learn_dialect(
             rehearsed = []
         held_out += len(without)
         right += sum(not outcome.unlike for one, outcome in zip(seen, rehearsed, strict=False) if one.number in without)
-        progress(part + 1, _PARTS + 1)
+        progress(part + 1, PARTS + 1)
     learned = learn(seen)
     text = _text(name, learned, right, held_out)
     rehearsed = _try(learned, text, entries, seen, schemas)
-    progress(_PARTS + 1, _PARTS + 1)
+    progress(PARTS + 1, PARTS + 1)
     return LearnedDialect(text, learned.unknown, rehearsed, held_out, right)
 
 
@@ -73,7 +73,7 @@ def leave_out(tape: Tape) -> list[set[int]]:
         for one in answer.seen
         if len(answer.seen) > 1 and one.number not in makers
     ]
-    return [set(sorted(possible)[part::_PARTS]) for part in range(_PARTS)]
+    return [set(sorted(possible)[part::PARTS]) for part in range(PARTS)]
 
 
 def find_state_members(seen: Sequence[SeenExchange]) -> set[str]:
