@@ -76,7 +76,7 @@ def test_an_agent_finds_out_which_payment_failed_and_why(agent: Agent) -> None:
     assert (newest["id"], newest["references"]) == (payment, "lost")
     why = agent.calls("why_did_it_fail", id=payment.upper())
     assert f"payments {payment}: 7.00 EUR to Nahversorger Talblick, RJCT (rejected" in why
-    assert "failed (declined, failed or timed out" in why
+    assert "failed (declined, failed, timed out, or" in why
     assert "initiate-payment" in why
     assert "start-payment-authorisation" in why
 

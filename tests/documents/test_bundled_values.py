@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.documents import bundled_values, yaml_reader
+from xs2a_sandbox.documents import bundled_values
+from xs2a_sandbox.documents.yaml_reader import read  # the function itself, which other tests replace by a cached one
 
 TEXT = b"text: 1\n"
 FILES = sorted(bundled("cassettes").rglob("*.yaml"))
@@ -38,12 +39,12 @@ def kept(content: bytes) -> object:
 
 
 def test_every_bundled_file_is_the_same_when_it_is_read_again(caches: Path) -> None:
-    first = [yaml_reader.read(file) for file in FILES]
+    first = [read(file) for file in FILES]
     assert not caches.exists()  # only `serve` writes
     bundled_values.keep()
     count = len(list(caches.iterdir()))
 
-    again = [yaml_reader.read(file) for file in FILES]
+    again = [read(file) for file in FILES]
 
     assert FILES
     assert count == len({file.read_bytes() for file in FILES})
@@ -107,10 +108,10 @@ def test_a_folder_that_cannot_be_written_is_no_problem(caches: Path) -> None:
     caches.parent.mkdir()
     caches.write_text("a file, not a folder")
 
-    value = yaml_reader.read(FILES[0]).value
+    value = read(FILES[0]).value
     bundled_values.keep()
 
-    assert yaml_reader.read(FILES[0]).value == value
+    assert read(FILES[0]).value == value
 
 
 def test_only_the_owner_can_read_the_entries(entries: list[Path], caches: Path) -> None:
@@ -122,7 +123,7 @@ def test_files_of_the_user_are_not_kept(caches: Path, tmp_path: Path) -> None:
     own = tmp_path / "case.yaml"
     own.write_bytes(TEXT)
 
-    assert yaml_reader.read(own).value == {"text": 1}
+    assert read(own).value == {"text": 1}
     bundled_values.keep()
     assert not caches.exists()
 
@@ -132,7 +133,7 @@ def test_a_changed_file_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     file = tmp_path / "case.yaml"
     for text in ("a: 1\n", "a: 2\n", "a: 1\n"):
         file.write_text(text)
-        assert yaml_reader.read(file).value == {"a": int(text[3])}
+        assert read(file).value == {"a": int(text[3])}
         bundled_values.keep()
 
 
@@ -140,7 +141,7 @@ def test_the_second_process_does_not_import_the_parser() -> None:
     code = (
         "import sys\nfrom xs2a_sandbox.documents import bundled_values, yaml_reader\n"
         "from pathlib import Path\n"
-        "document = yaml_reader.read(Path(sys.argv[1])); bundled_values.keep()\n"
+        "document = read(Path(sys.argv[1])); bundled_values.keep()\n"
         "print('yaml' in sys.modules, document.line(()), document.problem(('cassette',), 'x', 'y').line)"
     )
     printed = [subprocess.check_output([sys.executable, "-c", code, FILES[0]], text=True).split() for _ in range(2)]

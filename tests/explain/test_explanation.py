@@ -390,6 +390,13 @@ def test_the_turn_of_a_sequence_is_that_of_the_rule_s_own_path(tmp_path: Path) -
         same_as_answered(bank, request("GET", "/v1/things"))
 
 
+def test_an_error_is_a_page_below_the_pages_of_the_customer(tmp_path: Path) -> None:
+    page = {"id": "page", "match": {"path": "/sca/x"}, "require": {"headers": {"A": PRESENT}}, "respond": {"body": {}}}
+    teapot = {"id": "teapot", "match": {"path": "/sca/x"}, "amend": {"status": 418}}
+    bank = engine(tmp_path, {"rules.yaml": {"cassette": 1, "rules": [page, teapot]}})
+    same_as_answered(bank, request("GET", "/sca/x"))
+
+
 def test_the_state_is_considered(cases: Engine) -> None:
     headers = {"X-Sandbox-Session": "state-decides"}
     assert explained(cases, "GET", "/once", headers)["nearest"][0]["missed"][0]["text"].endswith("is false")

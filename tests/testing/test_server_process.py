@@ -92,7 +92,7 @@ def test_flags_are_passed_on_and_the_environment_is_ignored(tmp_path: Path, monk
         assert httpx.get(f"{Served(process, 'x').base_url}/mine", trust_env=False).json() == {"a": 1}
     finally:
         process.stop()
-    assert not (tmp_path / "home").exists()
+    assert not (tmp_path / "home" / ".xs2a-sandbox").exists()
     process.stop()
 
 

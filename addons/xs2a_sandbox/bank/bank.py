@@ -205,14 +205,13 @@ class Bank:
         """Return the error as an answer. State changes of the call are discarded, unless the error keeps them."""
         if not error.keep:
             call.state.discard()
-        if error.name in _OWN_ERRORS:
+        if error.name in _OWN_ERRORS or in_browser:
             amendments = ()
         if error.name in _OWN_ERRORS or rule is None:
             source, rule = "sandbox", None
         said = _Said(self.show(error, call) if in_browser else self.say(error, call), error.name)
         reason = None if said.response.body and not in_browser else self.reason(error, call.operation)
-        if not in_browser:
-            said = self._amend(said, call, amendments)
+        said = self._amend(said, call, amendments)
         return Answer(
             said.response,
             source,

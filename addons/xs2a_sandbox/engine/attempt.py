@@ -9,10 +9,10 @@ from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Explanation, Reply
 
 
-def attempt(bank: Bank, explanation: Explanation, decision: Decision, call: Call) -> Explanation:
+def attempt(bank: Bank, explanation: Explanation, decision: Decision, call: Call, *, in_browser: bool) -> Explanation:
     """Return the explanation with the answer of the decision. The caller must not commit `call` afterwards."""
     try:
-        answer = bank.answer(decision, call)
+        answer = bank.answer(decision, call, in_browser=in_browser)
     except StoreUnavailable:
         reply = reply_to(BankError("busy"), bank, call.operation)
     except Exception as error:

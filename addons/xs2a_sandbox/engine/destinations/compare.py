@@ -83,7 +83,7 @@ class Compare:
                 return explain_asked(explanation, route)
         except (BankError, Refused) as error:
             return explain_kept_back(explanation, error, route, call)
-        return attempt(route.bank, explanation, decision, call)
+        return attempt(route.bank, explanation, decision, call, in_browser=route.is_in_browser)
 
     async def _turn(self, to_bank: BankRequest) -> Turn:
         """Return which side answers. The sandbox does if the bank must not be asked.

@@ -49,7 +49,8 @@ class ScaPage:
         if lookup := bank.find_before_page(request.method, route.target.segments):
             decision = bank.decide(call, lookup)
             if not decision.is_left_to_bank:
-                return attempt(bank, explain(bank.interface, bank.schemas, lookup, call, decision), decision, call)
+                explanation = explain(bank.interface, bank.schemas, lookup, call, decision)
+                return attempt(bank, explanation, decision, call, in_browser=True)
             if decision.rule:
                 route = self.at_bank(route)
                 return route.destination.explain(route, documents)

@@ -72,7 +72,7 @@ class Simulate:
     def explain(self, route: Route, documents: Documents) -> Explanation:
         """Explain the answer. Raises BankError, StoreUnavailable."""
         explanation, decision, call = self.decide(route, documents)
-        return attempt(route.bank, explanation, decision, call)
+        return attempt(route.bank, explanation, decision, call, in_browser=route.is_in_browser)
 
     def decide(self, route: Route, documents: Documents) -> Decided:
         """Decide how to answer the request. Raises BankError, StoreUnavailable."""
@@ -128,7 +128,7 @@ class Spy:
         """Explain the answer. Raises BankError, StoreUnavailable."""
         explanation, decision, call = self.simulate.decide(route, documents)
         if not decision.is_left_to_bank:
-            return attempt(route.bank, explanation, decision, call)
+            return attempt(route.bank, explanation, decision, call, in_browser=route.is_in_browser)
         try:
             egress_policy.check(route.bank_request, self.guard)
         except (BankError, Refused) as error:
