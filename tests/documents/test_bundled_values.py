@@ -141,7 +141,7 @@ def test_the_second_process_does_not_import_the_parser() -> None:
     code = (
         "import sys\nfrom xs2a_sandbox.documents import bundled_values, yaml_reader\n"
         "from pathlib import Path\n"
-        "document = read(Path(sys.argv[1])); bundled_values.keep()\n"
+        "document = yaml_reader.read(Path(sys.argv[1])); bundled_values.keep()\n"
         "print('yaml' in sys.modules, document.line(()), document.problem(('cassette',), 'x', 'y').line)"
     )
     printed = [subprocess.check_output([sys.executable, "-c", code, FILES[0]], text=True).split() for _ in range(2)]
