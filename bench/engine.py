@@ -5,6 +5,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from time import process_time
 
@@ -43,7 +44,7 @@ def engine(state: str = "memory:", cassettes: Sequence[Path] = (), testdata: Pat
 def requests(engine: Engine) -> dict[str, Request]:
     """Return the three requests with a budget.
 
-    The account is that of a valid consent with about 20 booked transactions.
+    The account is that of a valid consent with about 20 booked transactions. The payer has the money.
     """
     data = engine.parts.testdata.at(Clock().today())
 
@@ -54,8 +55,10 @@ def requests(engine: Engine) -> dict[str, Request]:
     valid = [id for id, consent in data["consents"].items() if consent["role"] == "authorised"]
     consent = min(valid, key=lambda id: abs(booked(id) - 20))
     (iban,) = data["consents"][consent]["accounts"]
+    in_euro = {iban: account for iban, account in data["accounts"].items() if account["currency"] == "EUR"}
+    payer = max(in_euro, key=lambda one: Decimal(in_euro[one]["balances"][0]["amount"]["amount"]))
     payment = {
-        "debtorAccount": {"iban": iban, "currency": "EUR"},
+        "debtorAccount": {"iban": payer, "currency": "EUR"},
         "instructedAmount": {"amount": "10.50", "currency": "EUR"},
         "creditorAccount": {"iban": iban},
         "creditorName": data["psus"][data["accounts"][iban]["psuId"]]["name"],
