@@ -218,10 +218,15 @@ SIGNS: dict[str, tuple[tuple[str, ...], str, str]] = {
 BEYOND_THE_APP = {
     "balances-fail",
     "empty-lists-null",
+    "history-15-minutes",
+    "history-90-days",
     "history-two-weeks",
+    "ids-change-each-time",
+    "ids-malformed",
     "next-page-broken",
     "no-entries-no-body",
     "paging-never-ends",
+    "text-changes",
 }
 """Quirks that even the corrected app does not handle. The campaign is right to report them."""
 

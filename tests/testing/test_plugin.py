@@ -70,7 +70,7 @@ def test_the_plugin_imports_no_mitmproxy_and_leaves_no_files(pytester: pytest.Py
             assert "httptools" not in sys.modules
     """)
     run_apart(pytester).assert_outcomes(passed=1)
-    assert not (pytester.path / "home").exists()
+    assert not (pytester.path / "home" / ".xs2a-sandbox").exists()
 
 
 def test_each_test_has_its_own_bank(pytester: pytest.Pytester) -> None:
@@ -351,7 +351,7 @@ def test_one_server_has_a_session_for_each_test(pytester: pytest.Pytester) -> No
             assert status(xs2a_server, "mine").status_code == 503
     """)
     run_apart(pytester).assert_outcomes(passed=3)
-    assert not (pytester.path / "home").exists()
+    assert not (pytester.path / "home" / ".xs2a-sandbox").exists()
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -176,7 +176,7 @@ def test_the_key_of_the_pseudonyms_is_in_the_configured_folder(pytester: pytest.
             run(pytester).assert_outcomes(passed=1)
         assert len(bank.seen) == 1
     assert (pytester.path / "keys" / "pseudonym.key").exists()
-    assert not (pytester.path / "home").exists()
+    assert not (pytester.path / "home" / ".xs2a-sandbox").exists()
 
 
 def test_each_test_has_its_own_recording() -> None:
