@@ -5,7 +5,7 @@ Each of its bugs is found by a finding that names it, and the correct app has no
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,9 @@ SIGNS = {
 """By bug: words of the fault, the oracle, and words of the finding that describes it."""
 
 
+LATE = frozenset("pages-forever keeps-by-consent moves-on day-in-utc sign-from-payee".split())
+"""Bugs that a whole campaign finds only after minutes. Only their faults are tried."""
+
 BEYOND_THE_APP = {
     "balances-fail",
     "empty-lists-null",
@@ -58,13 +61,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     (app / "pytest.ini").write_text("[pytest]\n")  # not the settings of this project
     (tmp_path / "scratch").mkdir()
 
-    def run(bug: str = "", tell: Callable[[CampaignState], None] = lambda state: None) -> Results:
+    def run(
+        bug: str = "", tell: Callable[[CampaignState], None] = lambda state: None, choose: Sequence[str] = ()
+    ) -> Results:
         monkeypatch.setenv("HOUSEHOLD_BUG", bug)
         campaign = Campaign(
             Command((*PYTEST, "check_household.py"), {}, app),
             interface_and_schemas(Settings(dialect=DIALECT, state="memory:"))[0],
             tmp_path / "scratch",
             flags=("--dialect", DIALECT),
+            choose=choose,
             tell=tell,
         )
         return campaign.run(ResultsFile(tmp_path / "scratch" / "results.jsonl", {}, False))
@@ -85,7 +91,7 @@ def test_each_bug_is_found_by_a_finding_that_names_it(bug: str, run: Callable[..
             raise Found
 
     with pytest.raises(Found):
-        run(bug, tell)
+        run(bug, tell, (name,) if bug in LATE else ())
 
 
 @pytest.mark.slow
