@@ -30,17 +30,6 @@ def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield started
 
 
-@pytest.fixture
-def app() -> Iterator[Listener]:
-    with Listener() as listening:
-        yield listening
-
-
-@pytest.fixture
-def bank(sandbox: Serving) -> Bank:
-    return Bank(sandbox)
-
-
 def registered(
     bank: Bank, path: str, body: Any, app: Listener, content: str | None, **more: str
 ) -> tuple[dict[str, str], Any]:

@@ -36,17 +36,6 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield started
 
 
-@pytest.fixture
-def app() -> Iterator[Listener]:
-    with Listener() as listening:
-        yield listening
-
-
-@pytest.fixture
-def bank(sandbox: Serving) -> Bank:
-    return Bank(sandbox)
-
-
 def test_a_new_status_is_sent_once_and_is_in_the_journal(bank: Bank, app: Listener) -> None:
     id = bank.consent(app.url)
     bank.happen(id, "refused")

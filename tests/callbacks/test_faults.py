@@ -22,17 +22,6 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield started
 
 
-@pytest.fixture
-def app() -> Iterator[Listener]:
-    with Listener() as listening:
-        yield listening
-
-
-@pytest.fixture
-def bank(sandbox: Serving) -> Bank:
-    return Bank(sandbox)
-
-
 def made(bank: Bank, app: Listener, fault: str | None = None) -> str:
     headers = {"X_Sandbox_Prefer": f"callback={fault}"} if fault else {}
     status, _, value = bank.ask("POST", "/v1/consents", CONSENT, TPP_Notification_URI=app.url, **headers)

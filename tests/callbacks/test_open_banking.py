@@ -23,17 +23,6 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield started
 
 
-@pytest.fixture
-def app() -> Iterator[Listener]:
-    with Listener() as listening:
-        yield listening
-
-
-@pytest.fixture
-def bank(sandbox: Serving) -> Bank:
-    return Bank(sandbox)
-
-
 def subscribe(bank: Bank, url: str | None, *types: str, client: str = "our-app") -> None:
     sent: dict[str, Any] = {"Version": "4.0", **({"CallbackUrl": url} if url else {})}
     document = {"client": client, "since": 0, "sent": {**sent, **({"EventTypes": list(types)} if types else {})}}

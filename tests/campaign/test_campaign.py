@@ -221,12 +221,9 @@ BEYOND_THE_APP = {
     "history-15-minutes",
     "history-90-days",
     "history-two-weeks",
-    "ids-change-each-time",
-    "ids-malformed",
     "next-page-broken",
     "no-entries-no-body",
     "paging-never-ends",
-    "text-changes",
 }
 """Quirks that even the corrected app does not handle. The campaign is right to report them."""
 

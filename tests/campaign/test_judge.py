@@ -10,7 +10,7 @@ from xs2a_sandbox.features.campaign.judge import Case, Learned, findings
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import SeenCall
 from xs2a_sandbox.features.campaign.sent import SentEntries, SentEntry
-from xs2a_sandbox.features.campaign.stored import Kept
+from xs2a_sandbox.features.campaign.stored import KeptEntries
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 BALANCES = [call("balances", f"/v1/accounts/{name}/balances", number=number) for number, name in enumerate("ABC")]
@@ -302,7 +302,7 @@ def test_a_further_page_that_is_refused_because_of_its_parameters_is_found() -> 
         path = "/v1/accounts/A/transactions"
         calls = [call("account-transactions", f"{path}?{query}", status=status) for query, status in pages]
         sent = tuple(SentEntry({f"E-{number}": "id"}, frozenset(), None, path) for number in range(entries))
-        return replace(observed(*calls), kept=Kept(SentEntries(sent)))
+        return replace(observed(*calls), kept=KeptEntries(SentEntries(sent)))
 
     usual, refused = run(16, ("from=1", 200)), run(10, ("from=1", 200), ("page=2", 422))
     other_way = run(16, ("from=1", 200), ("page=2", 422), ("from=1&page=2", 200))

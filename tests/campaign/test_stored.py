@@ -11,7 +11,7 @@ from xs2a_sandbox.features.campaign.judge import Case, Learned, dated_days, find
 from xs2a_sandbox.features.campaign.records import Record
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.sent import SentEntries, SentEntry
-from xs2a_sandbox.features.campaign.stored import Kept
+from xs2a_sandbox.features.campaign.stored import KeptEntries
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 QUIRK, EXPIRES = InjectedFault("ids-zero"), InjectedFault("consent expires", "account-list", 1)
@@ -44,7 +44,7 @@ def run(
     stored: Sequence[Row], of: SentEntries | None = None, status: int = 0, place: str = "app.db: entries"
 ) -> Observed:
     records = tuple(Record(place, (("id", id), ("day", day), ("cents", cents))) for id, day, cents in stored)
-    return replace(observed(READ, status=status), kept=Kept(sent(ROWS) if of is None else of, records))
+    return replace(observed(READ, status=status), kept=KeptEntries(sent(ROWS) if of is None else of, records))
 
 
 OTHERS = "although it has the others and ended with status 0."
@@ -79,7 +79,7 @@ def test_places_that_grow_with_each_run_or_are_new_are_not_judged() -> None:
     grows = Learned(run(ROWS), run((*ROWS, *ROWS)), beside=run(ROWS))
     other = run(ROWS)
     noted = replace(
-        other, kept=Kept(other.kept.sent, (*other.kept.records, Record("errors.txt", (("line", "E-0001"),))))
+        other, kept=KeptEntries(other.kept.sent, (*other.kept.records, Record("errors.txt", (("line", "E-0001"),))))
     )
 
     assert judged(run(ROWS), run((*ROWS, *ROWS, *ROWS)), learned=grows) == []
@@ -103,6 +103,13 @@ def test_entries_with_other_ids_in_each_session_are_not_missed() -> None:
 
     assert judged(run(ROWS), run(ROWS), learned=Learned(first, first, beside=run(ROWS))) == []
     assert judged(run(ROWS), run(ROWS), learned=Learned(first, first)) == []
+
+
+def test_an_entry_that_the_bank_sends_again_with_another_id_is_not_missed() -> None:
+    again = tuple((f"X{id}", day, cents) for id, day, cents in ROWS)
+
+    assert judged(run(again, sent((*ROWS, *again)))) == []
+    assert len(judged(run(again[1:], sent((*ROWS, *again))))) == 1
 
 
 def test_entries_that_a_quirk_makes_the_app_skip_are_found() -> None:
@@ -137,7 +144,7 @@ def test_a_text_that_many_records_have_tells_no_entry() -> None:
         records = tuple(replace(record, values=(*record.values, ("iban", "AT-01"))) for record in made.kept.records)
         first, *others = made.kept.sent.entries
         entries = (replace(first, texts={**first.texts, "AT-01": "debtorAccount"}), *others)
-        return replace(made, kept=Kept(replace(made.kept.sent, entries=entries), records))
+        return replace(made, kept=KeptEntries(replace(made.kept.sent, entries=entries), records))
 
     usual = with_iban(run(ROWS))
     shifted = with_iban(run([(id, day.replace("17", "16"), cents) for id, day, cents in ROWS]))
@@ -170,7 +177,7 @@ def test_amounts_without_a_sign_are_not_judged() -> None:
 
 
 def test_a_word_is_no_part_of_a_longer_word() -> None:
-    kept = Kept(
+    kept = KeptEntries(
         SentEntries(),
         (
             Record("a", (("id", "XE-00011"),)),

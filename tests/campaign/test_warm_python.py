@@ -1,5 +1,7 @@
 """Runs as forks of a process that has imported the libraries before."""
 
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,6 +10,7 @@ from threading import Event
 
 import pytest
 
+from tests.support.doors import wait_until
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.command import Command, Ended
 from xs2a_sandbox.features.campaign.warm_python import PythonProgram, find_program
@@ -107,3 +110,28 @@ def test_the_program_of_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     others = (["python", "-c", "pass"], ["python", "-X", "dev", "a.py"], ["python"], ["binary"], ["shell"], ["none"])
     assert [find_program(words) for words in others] == [None] * len(others)
+
+
+def test_the_process_ends_with_a_campaign_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    code = (
+        "import sys; from pathlib import Path; from xs2a_sandbox.features.campaign.command import Command\n"
+        "warm = Command((sys.executable, 'app.py'), {}, Path.cwd()).warm_up()\n"
+        "warm._connect().close(); print(warm._address, flush=True); input()"
+    )
+    campaign = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert campaign.stdout
+    address = campaign.stdout.readline().strip()
+    assert listens(address)
+
+    campaign.kill()
+    campaign.communicate()
+
+    wait_until(lambda: not listens(address))
+
+
+def listens(address: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(address) == 0

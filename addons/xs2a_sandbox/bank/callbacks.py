@@ -42,7 +42,7 @@ _EMPTY: Document = {"last": 0, "callbacks": []}
 _NO_SCHEMAS = Schemas([])
 
 
-class Outbox:
+class CallbackQueues:
     """Queues the callbacks that one request causes, directly or through events that were due.
 
     `queued` maps the id of each to its fault. `fault` is what goes wrong with the callbacks of all resources that the

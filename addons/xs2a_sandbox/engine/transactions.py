@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import date
 
 from xs2a_sandbox.bank import Bank, TestData, timeline
-from xs2a_sandbox.bank.callbacks import Outbox, note_callbacks
+from xs2a_sandbox.bank.callbacks import CallbackQueues, note_callbacks
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import Session, Sign
 from xs2a_sandbox.cassette.things import SentMessage
@@ -111,7 +111,7 @@ class Transactions:
         Raises StoreUnavailable.
         """
         interface = bank.interface
-        outbox = Outbox(interface.callbacks, interface.shapes) if interface.callbacks else None
+        outbox = CallbackQueues(interface.callbacks, interface.shapes) if interface.callbacks else None
         call = self._call(request, target, session, bank, documents, outbox)
         timeline.run(call)
         if before:
@@ -140,7 +140,7 @@ class Transactions:
         session: str,
         bank: Bank,
         documents: Documents,
-        outbox: Outbox | None,
+        outbox: CallbackQueues | None,
     ) -> Call:
         testdata, clock, started = self._testdata, self._clock, self._started
         state = Transaction(

@@ -15,7 +15,7 @@ from xs2a_sandbox.clock import instant
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.route import Route
 from xs2a_sandbox.errors import BankError, StoreUnavailable
-from xs2a_sandbox.features.callbacks.sending import Outcome, send
+from xs2a_sandbox.features.callbacks.sending import SendResult, send
 from xs2a_sandbox.http.messages import SAFE_METHODS
 from xs2a_sandbox.state import Document, RemoteStore
 from xs2a_sandbox.state.attempts import run_transaction
@@ -211,7 +211,7 @@ class Couriers:
         log.warning("the outcome of the callback %s in session %s could not be stored", id, session)
 
 
-def _note(call: Call, id: str, outcome: Outcome) -> None:
+def _note(call: Call, id: str, outcome: SendResult) -> None:
     callback = callbacks.find(call.state, id)
     if callback is None:  # the session was reset
         return

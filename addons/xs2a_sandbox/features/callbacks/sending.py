@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.errors import BankError, Refused
+from xs2a_sandbox.errors import BankError, ConfigError, Refused
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import Document
@@ -16,7 +16,7 @@ _SIGNED = ("signature", "x-jws-signature")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendResult:
     """The app's answer in words, or why there is none. If it `is_refused`, the callback must never be sent."""
 
     text: str
@@ -24,21 +24,24 @@ class Outcome:
     is_refused: bool = False
 
 
-async def send(engine: Engine, session: str, callback: Document, cause: int | None) -> Outcome:
+async def send(engine: Engine, session: str, callback: Document, cause: int | None) -> SendResult:
     """Send the callback once."""
     body = callback["body"].encode()
-    headers = _seal(engine, [(str(name), str(value)) for name, value in callback["headers"]], body)
-    if callback.get("fault") == "wrong-signature":
-        headers, body = _falsify(headers, body)
+    headers = [(str(name), str(value)) for name, value in callback["headers"]]
     started, answer = time.perf_counter(), None
     try:
+        headers = _seal(engine, headers, body)
+        if callback.get("fault") == "wrong-signature":
+            headers, body = _falsify(headers, body)
         answer = await engine.parts.egress.call_back(callback["method"], callback["to"], headers, body)
         accepted = answer.status in (callback["accepted"] or range(200, 300))
-        outcome = Outcome(f"{answer.status}", accepted)
+        outcome = SendResult(f"{answer.status}", accepted)
     except Refused as refused:
-        outcome = Outcome(str(refused), is_refused=True)
+        outcome = SendResult(str(refused), is_refused=True)
     except BankError as error:
-        outcome = Outcome(_explain(error))
+        outcome = SendResult(_explain(error))
+    except ConfigError as error:
+        outcome = SendResult(f"it cannot be signed: {error}")
     seconds = time.perf_counter() - started
     _record(engine, session, callback, Headers(headers), body, answer, outcome, cause, seconds)
     return outcome
@@ -64,7 +67,7 @@ def _record(
     headers: Headers,
     body: bytes,
     answer: Response | None,
-    outcome: Outcome,
+    outcome: SendResult,
     cause: int | None,
     seconds: float,
 ) -> None:

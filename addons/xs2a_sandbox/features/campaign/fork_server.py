@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import site
 import socket
@@ -22,16 +23,24 @@ import time
 from contextlib import suppress
 from typing import Any
 
+_LOOK = 2.0
+"""Seconds between two looks whether the campaign still runs. It cannot end this process if it is killed itself."""
+
 
 def main(address: str) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
+    campaign = os.getppid()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the processes that attend to runs are not waited for
-    while True:
+    while os.getppid() == campaign:
+        if not select.select([listener], [], [], _LOOK)[0]:
+            continue
         connection = listener.accept()[0]
-        order = json.loads(connection.makefile().readline())
-        if "import" in order:
+        order = json.loads(connection.makefile().readline() or "{}")
+        if not order:
+            pass  # the campaign has closed the connection without an order
+        elif "import" in order:
             load(order["import"])
             # A fork has only one thread, so locks of the others would stay locked.
             connection.sendall(b"refused\n" if threading.active_count() > 1 else b"done\n")

@@ -12,7 +12,7 @@ from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
 from xs2a_sandbox.features.campaign.sent import has_entries
 from xs2a_sandbox.features.campaign.stored import (
-    Kept,
+    KeptEntries,
     Storage,
     find_copies,
     find_losses,
@@ -90,7 +90,7 @@ class Case:
     is_avoidable: bool = False
 
     @property
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[KeptEntries]:
         """What the app has stored after each run."""
         return [run.kept for run in (self.run, self.after, self.again) if run]
 

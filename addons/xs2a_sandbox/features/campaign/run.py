@@ -19,7 +19,7 @@ from xs2a_sandbox.features.campaign.command import Command, Ended
 from xs2a_sandbox.features.campaign.records import read_records
 from xs2a_sandbox.features.campaign.seen import Seen, last_number, look, payment_ids
 from xs2a_sandbox.features.campaign.sent import read_entries
-from xs2a_sandbox.features.campaign.stored import Kept
+from xs2a_sandbox.features.campaign.stored import KeptEntries
 from xs2a_sandbox.features.pytest import injected_fault
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
@@ -40,7 +40,7 @@ class Observed:
     hits: int = 0
     approvals: int = 0
     assertions: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
-    kept: Kept = field(default_factory=Kept)
+    kept: KeptEntries = field(default_factory=KeptEntries)
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class RunSession:
         seen = look(self.client, self.index, self.name, since, payments, self._payments)
         reported = tuple(injected_fault.read_reports(findings))
         hits, approvals = (counted[0]["hits"], counted[0]["seen"]) if counted else (0, 0)
-        kept = Kept(read_entries(seen.calls), read_records(self.folder / "kept"))
+        kept = KeptEntries(read_entries(seen.calls), read_records(self.folder / "kept"))
         return Observed(ended, seen, hits, 0 if order else approvals, reported, kept)
 
     def lift(self) -> None:

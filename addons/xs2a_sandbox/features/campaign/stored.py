@@ -24,7 +24,7 @@ _AT_MIDNIGHT = re.compile(r"([T ]00:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEntries:
     """The entries that the bank has sent in a run, and all records that the app has after it."""
 
     sent: SentEntries = field(default_factory=SentEntries)
@@ -74,9 +74,9 @@ class Storage:
     `beside` is a run in another session, if there was one.
     """
 
-    first: Kept
-    second: Kept
-    beside: Kept | None = None
+    first: KeptEntries
+    second: KeptEntries
+    beside: KeptEntries | None = None
 
     @cached_property
     def copies(self) -> Mapping[tuple[str, str], int]:
@@ -93,7 +93,7 @@ class Storage:
         }
 
     @cached_property
-    def lasting(self) -> Kept:
+    def lasting(self) -> KeptEntries:
         """The entries of the first run with those of their texts that they have in every session."""
         of_beside = self.beside.sent.entries if self.beside else ()
         texts = {text for entry in of_beside for text in entry.texts}
@@ -101,7 +101,7 @@ class Storage:
             replace(entry, texts={text: member for text, member in entry.texts.items() if text in texts})
             for entry in self.first.sent.entries
         )
-        return Kept(SentEntries(tuple(entry for entry in same if entry.texts)))
+        return KeptEntries(SentEntries(tuple(entry for entry in same if entry.texts)))
 
     @cached_property
     def members(self) -> frozenset[str]:
@@ -146,7 +146,7 @@ class Storage:
         }
 
 
-def find_copies(storage: Storage, runs: Sequence[Kept]) -> Iterator[str]:
+def find_copies(storage: Storage, runs: Sequence[KeptEntries]) -> Iterator[str]:
     """Yield places with entries that the app has stored more often after these runs than without the fault."""
     more: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     for _, text, member in _identified(runs):
@@ -162,14 +162,19 @@ def find_copies(storage: Storage, runs: Sequence[Kept]) -> Iterator[str]:
         )
 
 
-def find_losses(storage: Storage, expected: Kept, last: Kept, is_judged: Callable[[SentEntry], bool]) -> Iterator[str]:
-    """Yield the entries that were expected after a run and that the app does not have, although it has others."""
+def find_losses(
+    storage: Storage, expected: KeptEntries, last: KeptEntries, is_judged: Callable[[SentEntry], bool]
+) -> Iterator[str]:
+    """Yield the entries that were expected after a run and that the app does not have, although it has others.
+
+    Entries of one account with the same dates and amount count as one, because a bank may change the texts of an entry.
+    """
     if not storage.members:
         return
-    texts: dict[int, list[str]] = defaultdict(list)
+    texts: dict[tuple[str, frozenset[str], Decimal | None], list[str]] = defaultdict(list)
     for entry, text, member in _identified([expected, last]):
         if member in storage.members and is_judged(entry):
-            texts[id(entry)].append(text)
+            texts[entry.path, entry.dates, entry.amount].append(text)
     missing = [several for several in texts.values() if not any(last.find(text) for text in several)]
     if missing and len(missing) < len(texts):
         yield (
@@ -178,7 +183,7 @@ def find_losses(storage: Storage, expected: Kept, last: Kept, is_judged: Callabl
         )
 
 
-def find_shifted_dates(storage: Storage, kept: Kept) -> Iterator[str]:
+def find_shifted_dates(storage: Storage, kept: KeptEntries) -> Iterator[str]:
     """Yield the entries that are stored with the day before or after one of their dates instead of that."""
     shifted: dict[str, list[str]] = defaultdict(list)
     for entry, record, text in _pairs(kept, storage.copies):
@@ -191,7 +196,7 @@ def find_shifted_dates(storage: Storage, kept: Kept) -> Iterator[str]:
         yield f"The app has stored {_say_entries(len(several))} on another day in {place}, such as {several[0]}."
 
 
-def find_wrong_amounts(storage: Storage, kept: Kept) -> Iterator[str]:
+def find_wrong_amounts(storage: Storage, kept: KeptEntries) -> Iterator[str]:
     """Yield the entries that are stored with another sign, or another factor, than all entries without the fault."""
     wrong: dict[tuple[str, str], list[str]] = defaultdict(list)
     for entry, record, text in _pairs(kept, storage.copies):
@@ -207,7 +212,7 @@ def find_wrong_amounts(storage: Storage, kept: Kept) -> Iterator[str]:
         )
 
 
-def _identified(runs: Collection[Kept]) -> Iterator[tuple[SentEntry, str, str]]:
+def _identified(runs: Collection[KeptEntries]) -> Iterator[tuple[SentEntry, str, str]]:
     """Yield the entries of the runs with each text that identifies one of them in every run, and its member."""
     ambiguous = frozenset[str]().union(*(kept.sent.ambiguous for kept in runs))
     seen: set[str] = set()
@@ -219,7 +224,7 @@ def _identified(runs: Collection[Kept]) -> Iterator[tuple[SentEntry, str, str]]:
                     yield entry, text, member
 
 
-def _pairs(kept: Kept, copies: Collection[tuple[str, str]]) -> Iterator[tuple[SentEntry, Record, str]]:
+def _pairs(kept: KeptEntries, copies: Collection[tuple[str, str]]) -> Iterator[tuple[SentEntry, Record, str]]:
     """Yield each entry with the records that contain a text of it, and the text.
 
     `copies` are the places with the members whose texts identify an entry there.
