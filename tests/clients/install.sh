@@ -15,6 +15,7 @@ needs "php -r 'exit((int) !(extension_loaded(\"curl\") && include \"GuzzleHttp/a
   php-cli php-curl php-guzzlehttp-guzzle
 needs 'command -v ruby' ruby
 needs 'command -v h2load && command -v nghttp' nghttp2-client
+needs 'command -v nvim' neovim  # for the tests of the language server
 
 if [ ${#packages[@]} != 0 ]; then
   if [ "$(id -u)" = 0 ]; then as=(); elif sudo -n true 2>/dev/null; then as=(sudo -n); else as=(false); fi
