@@ -415,6 +415,83 @@ class TestPrefixes:
         assert "anna" not in ValueRedactor(KEY, DEFAULT).url("https://shop.example/anna/v1/orders")
 
 
+@pytest.mark.parametrize("text", ["31.12.2026", "12/31/2026", "26.11.2026 12:00:00", "26.11.2026, 12:00"])
+def test_days_in_other_forms_are_kept_unless_they_are_of_long_ago(text: str) -> None:
+    censor = ValueRedactor(KEY, DEFAULT)
+    assert censor.member("qwrtz", text) == text
+    assert censor.member("qwrtz", text.replace("2026", "1974")) != text.replace("2026", "1974")
+    assert censor.member("dateOfBirth", text) != text
+
+
+class TestWordsOfPaths:
+    """Unknown words are kept where an interface has no persons."""
+
+    @pytest.mark.parametrize(
+        ("method", "path"),
+        [
+            ("GET", "/wqrt"),
+            ("GET", "/wqrt/AB4711-08"),
+            ("GET", "/v1/wqrt"),
+            ("GET", "/v2/wqrt/prm-4f2a9c1e"),
+            ("GET", "/api/wqrt/4711/qwrtz-plok"),
+            ("GET", "/accounts/AB4711-08/wqrt"),
+            ("POST", "/accounts/wqrt"),
+        ],
+    )
+    def test_words_are_kept(self, method: str, path: str) -> None:
+        censor = ValueRedactor(KEY, DEFAULT)
+        censor.trust_path(path, method)
+        made = censor.url(path)
+        assert [word for word in path.split("/") if word.isalpha()] == [
+            word for word in made.split("/") if word.isalpha()
+        ]
+        assert ("4711-08" in made, "4f2a" in made) == (False, False)
+
+    @pytest.mark.parametrize(
+        ("method", "path"),
+        [
+            ("GET", "/accounts/hanna"),
+            ("GET", "/wqrt/hanna/plok"),
+            ("GET", "/v1/hanna/accounts"),
+            ("GET", "/v1/Hanna"),
+            ("PUT", "/wqrt/hanna"),
+            ("POST", "/kunden/hanna"),
+            ("POST", "/clientes/hanna"),
+            ("POST", "/v1/accounts/hanna4711"),
+            ("GET", "/users/4711/benutzer/hanna"),
+        ],
+    )
+    def test_what_may_be_a_person_is_replaced(self, method: str, path: str) -> None:
+        censor = ValueRedactor(KEY, DEFAULT)
+        censor.trust_path(path, method)
+        assert "hanna" not in censor.url(path).lower()
+
+
+class TestQuotedNames:
+    """A value that only quotes names of members is as harmless as they are."""
+
+    def test_names_of_members_are_kept(self) -> None:
+        censor = ValueRedactor(KEY, DEFAULT)
+        assert censor.member("pwlq", "wqrt.plok") != "wqrt.plok"
+        assert censor.member("pwlq", "X-Wqrt-Plok") == "X-Wqrt-Plok"
+        for name in ("wqrtz", "plokm", "x-qwlk"):
+            censor.name(name)
+        for text in ("wqrtz", "wqrtz.plokm", "wqrtz[0].plokm", "X-Qwlk", "/wqrtz/0/plokm"):
+            assert censor.member("pwlq", text) == text
+        assert censor.member("pwlq", "wqrtz.hanna") != "wqrtz.hanna"
+
+    def test_persons_are_replaced_nevertheless(self) -> None:
+        censor = ValueRedactor(KEY, DEFAULT)
+        censor.name("wqrtz")
+        assert censor.member("ownerName", "wqrtz") != "wqrtz"
+
+    def test_what_was_replaced_before_stays_replaced(self) -> None:
+        censor = ValueRedactor(KEY, DEFAULT)
+        first = censor.member("ownerName", "wqrtz")
+        censor.name("wqrtz")
+        assert censor.member("pwlq", "wqrtz") == first
+
+
 class TestMetadataOfSecrets:
     """Where a secret is used and which kinds exist is not secret itself."""
 

@@ -38,7 +38,10 @@ _QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
 _DATE_TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?", re.ASCII
 )
-_DAY = re.compile(r"(?P<first>\d{2})(?P<sign>[./-])(?P<second>\d{2})(?P=sign)(?P<year>\d{4})", re.ASCII)
+_DAY = re.compile(
+    r"(?P<first>\d{2})(?P<sign>[./-])(?P<second>\d{2})(?P=sign)(?P<year>\d{4})(?:[ T,]{1,2}\d{2}:\d{2}(?::\d{2})?)?",
+    re.ASCII,
+)
 _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT", re.ASCII)
 _CHUNK = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
@@ -46,6 +49,7 @@ _FEW, _LONG_NAME = 4, 28
 _CODE_DIGITS = 5
 _VERSION = re.compile(r"v\d+(?:\.\d+)*", re.ASCII)
 _PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
+_RESOURCE = re.compile(r"[a-z]{2,24}(?:[-_.][a-z]{2,20}){0,3}", re.ASCII)
 _FEW_SEGMENTS = 2
 """Without a version in the path, a longer path may name a person before its resource."""
 _NAME = re.compile(r"[@$#]?[^\W\d][\w.-]{0,60}(?::[\w.-]{1,60})?")
@@ -191,7 +195,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_recent_day(text: str) -> bool:
-    """Return whether the text is a date such as `31.12.2026` or `12/31/2026`, and not one of long ago."""
+    """Return whether the text is like `31.12.2026`, `12/31/2026` or `31.12.2026 09:30:00`, and not of long ago."""
     day = _DAY.fullmatch(text)
     if day is None or day["year"] < _LONG_AGO:
         return False
@@ -247,10 +251,38 @@ def prefix(segments: Sequence[str]) -> int:
     return start if is_harmless else 0
 
 
+def find_words(segments: Sequence[str], method: str = "") -> set[int]:
+    """Return the places of the segments that name the interface, a resource or an action, and not a person.
+
+    These are the prefix, and words in lower case where interfaces have no persons: at the beginning, after a version if
+    nothing or an id follows, after an id, and at the end of the path of a POST.
+    """
+    places = set(range(prefix(segments)))
+    said = [place for place, segment in enumerate(segments) if segment]
+    for place, before, after in zip(said, ["", *(segments[one] for one in said)], [*said[1:], None], strict=False):
+        follows = "" if after is None else segments[after]
+        if not _RESOURCE.fullmatch(segments[place]) or not is_name(segments[place]) or _is_of_persons(before):
+            continue
+        is_under_version = _VERSION.fullmatch(before) or before == "api"
+        if (
+            not before
+            or _is_id(before)
+            or (is_under_version and (not follows or _is_id(follows)))
+            or (method == "POST" and not follows)
+        ):
+            places.add(place)
+    return places
+
+
 def is_kept_segment(segments: Sequence[str], place: int) -> bool:
     """Return whether the segment of a recorded path looks unredacted. Only the bank could tell for certain."""
     segment = segments[place]
-    return place < prefix(segments) or is_bare(segment) or not find_strange(segment)
+    return place in find_words(segments) or is_bare(segment) or not find_strange(segment)
+
+
+def _is_id(segment: str) -> bool:
+    has_digits = any(map(str.isdecimal, segment))
+    return has_digits and not _VERSION.fullmatch(segment) and (segment.isdecimal() or kind(segment) is Kind.OTHER)
 
 
 def _is_of_persons(segment: str) -> bool:

@@ -58,7 +58,7 @@ class Redactor:
         """Return the exchange as it may be written to disk."""
         before = self._censor.count
         bank = self._censor.trust(entry.bank)
-        self._censor.trust_prefix(entry.target)
+        self._censor.trust_path(entry.target, entry.method)
         headers, body = self._message(entry.headers, entry.body)
         answer_headers, answer_body = self._message(entry.answer_headers, entry.answer_body)
         redacted = replace(
@@ -160,6 +160,7 @@ class Redactor:
         if name in allowlist.CREDENTIAL_HEADERS or not allowlist.is_name(name):
             censor.drop(text)
             return None
+        censor.note_name(name)
         return self._redact_unknown(name, text)
 
     def _redact_unknown(self, name: str, text: str) -> str | None:

@@ -181,6 +181,9 @@ _FORWARDED = frozenset("for by host proto http https unknown".split())
 _AUTHORISATION = frozenset("code state session sid".split())
 """Parameters that are credentials, while JSON members with these names are not."""
 _SEPARATORS = re.compile(r"[\s;,=]+")
+_NAME_SEPARATORS = re.compile(r"[./\[\]]")
+_HEADER_NAME = re.compile(r"X(?:-[A-Z][A-Za-z]{1,19}){1,4}", re.ASCII)
+_MOST_NAMES = 10_000
 _SECRET = 8
 """The least length of a word in a dropped value that is removed elsewhere, too: the token in `Bearer 2fa81bc0`."""
 _DEEPEST = 3
@@ -208,6 +211,7 @@ class ValueRedactor:
         self.tell: Callable[[str, str], None] | None = None
         self._silent: set[int] = set()
         self._counts: Counter[int] = Counter()
+        self._names: set[str] = set()
         self._lock = Lock()  # recordings and logs are written in different threads
         self._rules = rules
         self._words = frozenset(words)
@@ -228,10 +232,10 @@ class ValueRedactor:
                 self._hosts |= {host, host.rpartition(":")[0] or host}
         return f"{parts['scheme']}://{authority}{parts['path']}"
 
-    def trust_prefix(self, target: str) -> None:
-        """Keep, from now on, the segments before the interface in a path of the bank."""
+    def trust_path(self, target: str, method: str) -> None:
+        """Keep, from now on, the words of the interface in the path of a request to the bank."""
         segments = [unquote(segment) for segment in target.partition("?")[0].split("/")]
-        words = {segment for segment in segments[: allowlist.prefix(segments)] if segment}
+        words = {segments[place] for place in allowlist.find_words(segments, method) if segments[place]}
         if not words <= self._words:
             with self._lock:
                 self._words |= words
@@ -314,9 +318,22 @@ class ValueRedactor:
             return text
         # An ordinary word does not become personal because it was replaced as somebody's name once.
         numbered = (reading for reading in allowlist.readings(text) if _DIGIT.search(reading))
-        return (
-            text if allowlist.is_name(text) and not any(map(self.remembered.occurs_in, numbered)) else self.value(text)
-        )
+        if not allowlist.is_name(text) or any(map(self.remembered.occurs_in, numbered)):
+            return self.value(text)
+        self.note_name(text)
+        return text
+
+    def note_name(self, name: str) -> None:
+        """Keep, from now on, values that only quote this name of a member, parameter or header."""
+        if len(self._names) < _MOST_NAMES:
+            self._names.add(name.lower())
+
+    def _quotes_names(self, text: str) -> bool:
+        """Return whether the text consists of kept names (`account.iban`), or is the name of a header (`X-Qwlk`)."""
+        if _HEADER_NAME.fullmatch(text):
+            return not self.remembered.knows(text)
+        parts = [part for part in _NAME_SEPARATORS.split(text.lower()) if part and not part.isdecimal()]
+        return bool(parts) and self._names.issuperset(parts) and not self.remembered.knows(text)
 
     def value(self, text: str, depth: int = 0) -> str:
         """Redact a string of which only the kind is known."""
@@ -334,6 +351,8 @@ class ValueRedactor:
         kept = self._of_its_kind(text, depth)
         if kept is not None:
             return kept
+        if self._quotes_names(text):
+            return text
         if not vocabulary.has_words(text):
             return self.shape(text)
         strange = vocabulary.find_strange(text)
@@ -456,8 +475,11 @@ class ValueRedactor:
         scheme, authority, path, query, fragment = parts.groups()
         start = f"{scheme}://{self.host(authority)}" if scheme else ""
         segments = path.split("/")
-        kept = allowlist.prefix(segments) if not scheme or self.is_trusted(authority.rpartition("@")[2]) else 0
-        path = "/".join([*segments[:kept], *(self._segment(segment, depth) for segment in segments[kept:])])
+        is_of_the_bank = not scheme or self.is_trusted(authority.rpartition("@")[2])
+        kept = allowlist.find_words(segments) if is_of_the_bank else ()
+        path = "/".join(
+            segment if place in kept else self._segment(segment, depth) for place, segment in enumerate(segments)
+        )
         end = "".join(
             f"{mark}{self.query(part, depth)}" for mark, part in (("?", query), ("#", fragment)) if part is not None
         )
