@@ -3,65 +3,46 @@
 python -m tests.wide.callbacks [--journeys 20000] [--seed N] [--minutes 90]
 """
 
-import argparse
 import asyncio
 import json
-import random
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from time import monotonic
 
-from tests.wide import page
+from tests.wide import killing
 from tests.wide.client import Answer, Client, Unanswered
 from tests.wide.cluster import Cluster, cluster
-from tests.wide.run import CLIENTS, harm
-from xs2a_sandbox.doors.serving import new_loop
+from tests.wide.killing import CLIENTS, SHARED_BY, GaveUp
 
 STATUSES = ("valid", "terminatedByTpp")
 """The statuses that each consent gets after its first one, in this order."""
-_SHARED_BY = 10
-"""The number of journeys of concurrent clients in one session."""
 _PATIENCE = 90.0
 _LATEST = 150.0
 """Seconds after the last journey within which everything must have arrived: leases have to end, and waits to pass."""
 _BUSY = 0.01
 """The share of notifications that the app refuses."""
 _PAUSE = 0.05
-_TOLD = 20
 _CONSENT = {
     "access": {"allPsd2": "allAccounts"}, "recurringIndicator": False, "validUntil": "9999-12-31",
     "frequencyPerDay": 1, "combinedServiceIndicator": False,
 }  # fmt: skip
 
 
-class GaveUp(Exception):
-    """There was no result for too long."""
-
-
 @dataclass
-class Run:
-    """The results of a run. `received` are the statuses of each consent in the order of their arrival."""
+class Run(killing.Run):
+    """`received` are the statuses of each consent in the order of their arrival."""
 
-    wanted: int
-    begun: int = 0
-    journeys: int = 0
     requests: int = 0
-    killed: int = 0
-    restarts: int = 0
-    cut: int = 0
-    seconds: float = 0.0
     last: float = 0.0
     refused: int = 0
     received: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     consents: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
     arriving: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     @property
@@ -97,7 +78,7 @@ class NotifiedApp:
         writer.close()
 
 
-class JourneyingApp:
+class App:
     """One client: it makes a consent, which is then authorised, and deletes it."""
 
     def __init__(self, made: Cluster, uri: str, result: Run) -> None:
@@ -108,7 +89,7 @@ class JourneyingApp:
 
     async def journey(self, number: int) -> None:
         """Raises GaveUp."""
-        session = f"notified-{number // _SHARED_BY}"
+        session = f"notified-{number // SHARED_BY}"
         headers = {
             "X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "PSU-IP-Address": "192.0.2.7",
             "X-Sandbox-Session": session, "Authorization": f"Bearer {self._token}",
@@ -151,36 +132,12 @@ async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
     server = await asyncio.start_server(NotifiedApp(result, Random(seed)).answer, "127.0.0.1", 0)
     uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/notified"
     async with server, cluster(directory, chance, "--dialect", "berlin-group-1.3") as made:
-        apps = [JourneyingApp(made, uri, result) for _ in range(CLIENTS)]
-        begun = monotonic()
-        numbers = takewhile(lambda number: monotonic() < begun + minutes * 60, range(journeys))
-
-        async def ask(app: JourneyingApp) -> None:
-            for number in numbers:
-                result.begun = number + 1
-                try:
-                    await app.journey(number)
-                    result.journeys += 1
-                except GaveUp as reason:
-                    result.complaints.append(f"journey {number} was given up: {reason}")
-
-        harming = asyncio.create_task(
-            harm(made, chance, lambda: max(result.journeys / journeys, (monotonic() - begun) / (minutes * 60)))
-        )
-        await asyncio.gather(*map(ask, apps))
-        harming.cancel()
-        (end,) = await asyncio.gather(harming, return_exceptions=True)
-        if not isinstance(end, asyncio.CancelledError):
-            result.complaints.append(f"nothing was killed any more: {end!r}")
-        result.seconds = monotonic() - begun
-        for app in apps:
-            app.close()
-        await made.until_ready()
+        apps = [App(made, uri, result) for _ in range(CLIENTS)]
+        await killing.make_journeys(result, apps, made, chance, minutes)
         waiting = monotonic()
         with suppress(TimeoutError):
             await asyncio.wait_for(_until_all_arrived(result), _LATEST)
         result.last = monotonic() - waiting
-        result.killed, result.restarts, result.cut = made.killed, made.restarts, made.between.lost
         result.complaints += [*find_lost(result), *find_disordered(result.received)]
     return result
 
@@ -203,29 +160,8 @@ def find_disordered(received: Mapping[str, Sequence[str]]) -> Iterator[str]:
             yield f"the app was told in this order about {id}: {', '.join(statuses)}"
 
 
-def main() -> int:
-    about = (__doc__ or "").partition("\n")[0]
-    parser = argparse.ArgumentParser(prog="python -m tests.wide.callbacks", description=about)
-    parser.add_argument("--journeys", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
-    parser.add_argument("--minutes", type=float, default=90, help="after which it ends, whatever is left")
-    options = parser.parse_args()
-    with TemporaryDirectory(prefix="wide-") as directory:
-        result = asyncio.run(
-            run(options.journeys, options.seed, Path(directory), options.minutes), loop_factory=new_loop
-        )
-    for complaint in result.complaints[:_TOLD]:
-        print(complaint)
-    print(f"{len(result.complaints)} complaints, seed {options.seed}")
-    if result.complaints:
-        return 1
-    page.write("callbacks", table(result))
-    return 0
-
-
-def table(result: Run) -> str:
-    """Return the figures as lines of a table."""
-    rows = {
+def figures(result: Run) -> dict[str, str]:
+    return {
         "journeys to their end": f"{result.journeys:,} of {result.wanted:,}, by {CLIENTS} clients",
         "requests": f"{result.requests:,} in {result.seconds:,.0f} s",
         "notifications that the app accepted": f"{result.arrived:,}, {result.repeated:,} of them more than once",
@@ -236,8 +172,7 @@ def table(result: Run) -> str:
         "connections to Redis cut after a commit, before its answer": f"{result.cut:,}",
         "lost, or out of order": f"{len(result.complaints)}",
     }
-    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(killing.main("callbacks", run, figures, __doc__ or ""))

@@ -9,10 +9,8 @@ from tests.contract import bodies, facts
 from tests.support.state_words import default_states
 from tests.wide.checker import DELETED, KINDS, Kept
 from tests.wide.client import Answer, Client, Unanswered
+from tests.wide.killing import SHARED_BY, GaveUp
 from tests.wide.operation import Log, Operation
-
-SHARED_BY = 10
-"""The number of journeys of concurrent clients in one session."""
 
 _PATIENCE = 90.0
 """Seconds within which a repeated request must succeed."""
@@ -32,10 +30,6 @@ _AUTHORISED = {"consent": "valid", "payment": "ACSP"}
 def interface_word(kind: str, state: str) -> str:
     """Return the interface's word for it."""
     return _WORDS.word(kind, state) or ""
-
-
-class GaveUp(Exception):
-    """There was no result for too long."""
 
 
 class App:
