@@ -27,8 +27,8 @@ _RULE = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Bank:
-    """Return a bank with `count` rules on one path. The request matches the last one."""
+class CrowdedPath:
+    """A bank with `count` rules on one path. The request matches the last one."""
 
     count: int
     engine: Engine
@@ -50,7 +50,7 @@ class Bank:
 
 
 @contextmanager
-def bank(count: int) -> Iterator[Bank]:
+def bank(count: int) -> Iterator[CrowdedPath]:
     """Return rules of which half differ by a header and half by a member of the body.
 
     Each is in its own layer, because otherwise they would be ambiguous.
@@ -75,7 +75,7 @@ def bank(count: int) -> Iterator[Bank]:
                 to_json({"case": "of no rule"}),
             )
             sent = {RequestPart("headers", "x-case"): (last,), RequestPart("body", "/case"): ("of no rule",)}
-            yield Bank(count, built, Index(built.interface), request, sent)
+            yield CrowdedPath(count, built, Index(built.interface), request, sent)
 
 
 def rows(counts: tuple[int, ...], rounds: int, calls: int) -> list[Row]:
@@ -91,7 +91,7 @@ def rows(counts: tuple[int, ...], rounds: int, calls: int) -> list[Row]:
     return [*_table("matching alone", alone), *_table("matching and the rest of the answer", whole)]
 
 
-async def _whole(bank: Bank, calls: int) -> float:
+async def _whole(bank: CrowdedPath, calls: int) -> float:
     response = await answered(bank.engine, bank.request)
     if response.body.decode() != bank.look():
         raise ValueError(f"another rule answered: {response.body!r}")

@@ -75,7 +75,7 @@ def phase(client: Client, ref: str) -> str:
 # Comparisons
 
 
-class Bank:
+class ExchangeLog:
     """Record requests and answers."""
 
     def __init__(self, engine: Engine) -> None:
@@ -110,7 +110,7 @@ def _json(exchange: Exchange) -> Any:
 
 
 def test_ids_in_bodies_are_recognised_and_put_into_later_requests(settings: Settings, engine: Engine) -> None:
-    bank, other = Bank(engine), Engine(replace(build(settings).parts, admin_token=TOKEN))
+    bank, other = ExchangeLog(engine), Engine(replace(build(settings).parts, admin_token=TOKEN))
     steps = [
         Step(f"exchange {number}", Request("POST", one.target, one.headers, one.body), one, one.status)
         for number, one in enumerate(bank.journey())
@@ -127,7 +127,7 @@ def test_ids_in_bodies_are_recognised_and_put_into_later_requests(settings: Sett
 
 
 def test_only_reads_are_sent_to_a_bank_without_writes(settings: Settings, engine: Engine) -> None:
-    bank, at_bank = Bank(engine), Bank(build(settings))
+    bank, at_bank = ExchangeLog(engine), ExchangeLog(build(settings))
     steps = [Step(one.target, Request("POST", one.target, one.headers, one.body), one) for one in bank.journey()]
     comparison = Comparison(engine.interface, engine.schemas, engine.answer, at_bank.answer)
 
@@ -161,7 +161,7 @@ def _body(response: Response) -> Any:
 
 
 def test_state_sequences_are_recognised(engine: Engine) -> None:
-    exchanges = Bank(engine).journey()
+    exchanges = ExchangeLog(engine).journey()
 
     (chain,) = chains(exchanges, Index(engine.interface))
 
@@ -170,7 +170,7 @@ def test_state_sequences_are_recognised(engine: Engine) -> None:
 
 
 def test_compare_waits_for_the_customer(engine: Engine) -> None:
-    bank, client = Bank(engine), Client(engine)
+    bank, client = ExchangeLog(engine), Client(engine)
     index, things = Index(engine.interface), engine.interface.things
     assert visits(bank.journey(), index) == {2: 0}
     made = bank.ask("agreements/open")

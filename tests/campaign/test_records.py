@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from xs2a_sandbox.features.campaign.records import Record, read_records
+from xs2a_sandbox.features.campaign.records import StoredRecord, read_records
 
 
 def test_each_row_of_a_database_is_a_record(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_each_row_of_a_database_is_a_record(tmp_path: Path) -> None:
         database.execute('CREATE TABLE "my entries" (id TEXT, cents INTEGER, note TEXT, raw BLOB)')
         database.execute("""INSERT INTO "my entries" VALUES ('E-1', -1250, NULL, x'00')""")
 
-    assert read_records(tmp_path) == (Record("app.db: my entries", (("id", "E-1"), ("cents", "-1250"))),)
+    assert read_records(tmp_path) == (StoredRecord("app.db: my entries", (("id", "E-1"), ("cents", "-1250"))),)
 
 
 def test_each_object_of_a_list_or_a_mapping_is_a_record(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_each_line_of_another_text_is_a_record(tmp_path: Path) -> None:
     (tmp_path / "lines.jsonl").write_text('{"id": "E-1"}\n{"id": "E-2"}\n')
 
     assert read_records(tmp_path) == (
-        Record(
+        StoredRecord(
             "ledger/entries.csv",
             (
                 ("line", '2026-11-20;"Kino";-12.50'),
@@ -47,8 +47,8 @@ def test_each_line_of_another_text_is_a_record(tmp_path: Path) -> None:
                 ("column 3", "-12.50"),
             ),
         ),
-        Record("lines.jsonl", (("id", "E-1"),)),
-        Record("lines.jsonl", (("id", "E-2"),)),
+        StoredRecord("lines.jsonl", (("id", "E-1"),)),
+        StoredRecord("lines.jsonl", (("id", "E-2"),)),
     )
 
 

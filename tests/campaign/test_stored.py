@@ -8,7 +8,7 @@ import pytest
 
 from tests.campaign.seeing import call, observed
 from xs2a_sandbox.features.campaign.judge import Case, Learned, dated_days, findings
-from xs2a_sandbox.features.campaign.records import Record
+from xs2a_sandbox.features.campaign.records import StoredRecord
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.sent import SentEntries, SentEntry
 from xs2a_sandbox.features.campaign.stored import KeptEntries
@@ -43,7 +43,7 @@ def sent(rows: Iterable[Row]) -> SentEntries:
 def run(
     stored: Sequence[Row], of: SentEntries | None = None, status: int = 0, place: str = "app.db: entries"
 ) -> Observed:
-    records = tuple(Record(place, (("id", id), ("day", day), ("cents", cents))) for id, day, cents in stored)
+    records = tuple(StoredRecord(place, (("id", id), ("day", day), ("cents", cents))) for id, day, cents in stored)
     return replace(observed(READ, status=status), kept=KeptEntries(sent(ROWS) if of is None else of, records))
 
 
@@ -79,7 +79,8 @@ def test_places_that_grow_with_each_run_or_are_new_are_not_judged() -> None:
     grows = Learned(run(ROWS), run((*ROWS, *ROWS)), beside=run(ROWS))
     other = run(ROWS)
     noted = replace(
-        other, kept=KeptEntries(other.kept.sent, (*other.kept.records, Record("errors.txt", (("line", "E-0001"),))))
+        other,
+        kept=KeptEntries(other.kept.sent, (*other.kept.records, StoredRecord("errors.txt", (("line", "E-0001"),)))),
     )
 
     assert judged(run(ROWS), run((*ROWS, *ROWS, *ROWS)), learned=grows) == []
@@ -180,9 +181,9 @@ def test_a_word_is_no_part_of_a_longer_word() -> None:
     kept = KeptEntries(
         SentEntries(),
         (
-            Record("a", (("id", "XE-00011"),)),
-            Record("b", (("text", "(E-0001)"),)),
-            Record("c", (("id", "REV-E-0001"),)),
+            StoredRecord("a", (("id", "XE-00011"),)),
+            StoredRecord("b", (("text", "(E-0001)"),)),
+            StoredRecord("c", (("id", "REV-E-0001"),)),
         ),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.doors import Bank
+from tests.support.doors import CountingBank
 from tests.support.engine_client import Client, an_engine, cassette
 from xs2a_sandbox import __version__
 from xs2a_sandbox.config import RealBank
@@ -131,7 +131,7 @@ def test_with_a_base_path_the_root_is_still_the_front_page() -> None:
 @pytest.mark.parametrize("mode", ["spy", "record"])
 def test_with_a_real_bank_the_root_belongs_to_the_bank(mode: Any) -> None:
     """/_sandbox/ never does."""
-    with Bank() as bank:
+    with CountingBank() as bank:
         client = a_client(real=RealBank(url=f"http://127.0.0.1:{bank.port}", mode=mode, private=True))
         assert client.get("/", door="direct", host="127.0.0.1", headers=HTML).body == b"REAL BANK"
         assert bank.connections == 1

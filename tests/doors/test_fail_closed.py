@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from mitmproxy.exceptions import AddonHalt, OptionsError
 
-from tests.support.doors import DEADLINE, START, Bank, is_refusal, limits, opened, read_all, wait_until
+from tests.support.doors import DEADLINE, START, CountingBank, is_refusal, limits, opened, read_all, wait_until
 from tests.support.roads import master_of, proxy_doors
 from tests.support.turns import few
 from xs2a_sandbox.doors import mitmproxy_addon as addon
@@ -69,14 +69,14 @@ def doors(confdir: Path, proxy_engine: str) -> Iterator[ProxyDoors]:
 
 
 @pytest.fixture
-def bank() -> Iterator[Bank]:
-    with Bank() as bank:
+def bank() -> Iterator[CountingBank]:
+    with CountingBank() as bank:
         yield bank
         assert bank.connections == 0
 
 
 @contextmanager
-def connection(doors: ProxyDoors, bank: Bank, road: str, confdir: Path) -> Iterator[tuple[Any, str]]:
+def connection(doors: ProxyDoors, bank: CountingBank, road: str, confdir: Path) -> Iterator[tuple[Any, str]]:
     """Open a connection for requests to the bank. Yield it with the prefix of their paths."""
     port = doors.tls_port if road == "tls" else doors.proxy_port
     with ExitStack() as stack:
@@ -92,13 +92,13 @@ def connection(doors: ProxyDoors, bank: Bank, road: str, confdir: Path) -> Itera
         yield raw, f"http://127.0.0.1:{bank.port}" if road in ("plain", "tls-proxy") else ""
 
 
-def tunnel(raw: socket.socket, bank: Bank) -> None:
+def tunnel(raw: socket.socket, bank: CountingBank) -> None:
     raw.sendall(f"CONNECT 127.0.0.1:{bank.port} HTTP/1.1\r\nHost: 127.0.0.1:{bank.port}\r\n\r\n".encode())
     assert b" 200 " in raw.recv(1000)
 
 
 def exchange(
-    doors: ProxyDoors, bank: Bank, road: str, confdir: Path, path: str, *headers: str, body: bytes = b""
+    doors: ProxyDoors, bank: CountingBank, road: str, confdir: Path, path: str, *headers: str, body: bytes = b""
 ) -> bytes:
     """Return the whole answer. Fails if the connection is neither answered nor closed in time."""
     with connection(doors, bank, road, confdir) as (client, prefix):
@@ -122,51 +122,59 @@ CLOSE = ("Content-Length: 0", "Connection: close")
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("failure", [*FAILURES, *WRONG])
 def test_a_failing_engine_forwards_nothing(
-    doors: ProxyDoors, bank: Bank, confdir: Path, road: str, failure: str
+    doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str, failure: str
 ) -> None:
     assert refused(exchange(doors, bank, road, confdir, f"/v1/{failure}", *CLOSE), 500)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_silent_engine_forwards_nothing(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_silent_engine_forwards_nothing(doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str) -> None:
     assert refused(exchange(doors, bank, road, confdir, "/v1/silent", *CLOSE), 504)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_the_request_after_a_failure_is_answered(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_the_request_after_a_failure_is_answered(
+    doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str
+) -> None:
     exchange(doors, bank, road, confdir, "/v1/RuntimeError", *CLOSE)
     assert exchange(doors, bank, road, confdir, "/v1/well", *CLOSE).endswith(b"\r\n\r\nthe sandbox")
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_large_body_is_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_large_body_is_not_forwarded(doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str) -> None:
     body = b"a" * (5 * 1024 * 1024)
     headers = (f"Content-Length: {len(body)}", "Connection: close")
     assert refused(exchange(doors, bank, road, confdir, "/v1/RuntimeError", *headers, body=body), 500)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_body_above_every_limit_is_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_body_above_every_limit_is_not_forwarded(
+    doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str
+) -> None:
     answer = exchange(doors, bank, road, confdir, "/v1/well", "Content-Length: 99999999999")
     assert refused(answer, 413)
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_chunked_body_with_trailers_is_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_a_chunked_body_with_trailers_is_not_forwarded(
+    doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str
+) -> None:
     body = b"2\r\n{}\r\n0\r\nX-Trailer: 1\r\n\r\n"
     headers = ("Transfer-Encoding: chunked", "Trailer: X-Trailer", "Connection: close")
     assert exchange(doors, bank, road, confdir, "/v1/well", *headers, body=body).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_two_megabytes_of_headers_are_not_forwarded(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+def test_two_megabytes_of_headers_are_not_forwarded(
+    doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str
+) -> None:
     assert refused(exchange(doors, bank, road, confdir, "/v1/well", "X-Large: " + "a" * 2_000_000, *CLOSE), 431)
 
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("path", ["well", "RuntimeError"])
 def test_a_websocket_upgrade_is_not_forwarded(
-    doors: ProxyDoors, bank: Bank, confdir: Path, road: str, path: str
+    doors: ProxyDoors, bank: CountingBank, confdir: Path, road: str, path: str
 ) -> None:
     answer = exchange(
         doors,
@@ -193,7 +201,9 @@ def test_a_websocket_upgrade_is_not_forwarded(
     ],
 )
 @pytest.mark.parametrize("inside", [True, False], ids=["tunnel", "door"])
-def test_bytes_that_are_not_http_are_not_forwarded(doors: ProxyDoors, bank: Bank, raw: bytes, inside: bool) -> None:
+def test_bytes_that_are_not_http_are_not_forwarded(
+    doors: ProxyDoors, bank: CountingBank, raw: bytes, inside: bool
+) -> None:
     with socket.create_connection(("127.0.0.1", doors.proxy_port), timeout=DEADLINE) as client:
         if inside:
             tunnel(client, bank)
@@ -204,7 +214,7 @@ def test_bytes_that_are_not_http_are_not_forwarded(doors: ProxyDoors, bank: Bank
 
 @pytest.mark.parametrize(("engine", "road"), TO_MITMPROXY[:-1])
 def test_no_request_is_answered_before_mitmproxy_is_guarded(
-    bank: Bank, confdir: Path, engine: str, road: str, monkeypatch: pytest.MonkeyPatch
+    bank: CountingBank, confdir: Path, engine: str, road: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, start = threading.Event(), SandboxMaster.start
 
@@ -232,7 +242,12 @@ async def _event() -> asyncio.Event:
 
 @pytest.mark.parametrize(("engine", "road"), TO_MITMPROXY)
 def test_the_doors_stay_closed_if_mitmproxy_cannot_be_loaded(
-    bank: Bank, confdir: Path, engine: str, road: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bank: CountingBank,
+    confdir: Path,
+    engine: str,
+    road: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def broken(master: SandboxMaster) -> None:
         raise RuntimeError("mitmproxy is unavailable")
@@ -282,7 +297,13 @@ def careless(doors: ProxyDoors, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
 )
 @pytest.mark.parametrize("road", ["plain", "tunnel"])
 def test_dangerous_options_of_mitmproxy_forward_nothing(
-    doors: ProxyDoors, bank: Bank, confdir: Path, careless: Callable[..., None], option: str, value: Any, road: str
+    doors: ProxyDoors,
+    bank: CountingBank,
+    confdir: Path,
+    careless: Callable[..., None],
+    option: str,
+    value: Any,
+    road: str,
 ) -> None:
     careless(**{option: value})
     body = b"a" * 5000
@@ -297,7 +318,7 @@ def test_dangerous_options_of_mitmproxy_forward_nothing(
 
 @pytest.mark.parametrize("option", [{"rawtcp": True}, {"ignore_hosts": [".*"]}, {"tcp_hosts": [".*"]}])
 def test_raw_data_in_a_tunnel_is_not_forwarded(
-    doors: ProxyDoors, bank: Bank, careless: Callable[..., None], option: dict[str, Any]
+    doors: ProxyDoors, bank: CountingBank, careless: Callable[..., None], option: dict[str, Any]
 ) -> None:
     careless(**option)
     with socket.create_connection(("127.0.0.1", doors.proxy_port), timeout=DEADLINE) as client:
@@ -365,7 +386,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def ask(port: int, bank: Bank) -> list[bytes]:
+def ask(port: int, bank: CountingBank) -> list[bytes]:
     """Return the answers to a plain request and to one in a tunnel."""
     target = f"127.0.0.1:{bank.port}"
     answers = []
@@ -383,12 +404,12 @@ def ask(port: int, bank: Bank) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", few(["mitmdump", "mitmweb"], ["mitmdump"]))
-def test_mitmdump_and_mitmweb_work(name: str, script: Path, bank: Bank) -> None:
+def test_mitmdump_and_mitmweb_work(name: str, script: Path, bank: CountingBank) -> None:
     with tool(name, script) as (_, output):
         assert all(refused(answer, 500) for answer in ask(proxy_port(output), bank))
 
 
-def test_dangerous_options_of_mitmdump_are_overridden(script: Path, bank: Bank) -> None:
+def test_dangerous_options_of_mitmdump_are_overridden(script: Path, bank: CountingBank) -> None:
     options = [
         "connection_strategy=eager",
         "rawtcp=true",
@@ -420,7 +441,7 @@ def test_dangerous_options_stop_mitmproxys_tools_with_one_message(script: Path, 
         assert "listening" not in "".join(output)
 
 
-def test_a_script_that_fails_later_forwards_nothing(script: Path, bank: Bank) -> None:
+def test_a_script_that_fails_later_forwards_nothing(script: Path, bank: CountingBank) -> None:
     with tool("mitmdump", script) as (_, output):
         port = proxy_port(output)
         script.write_text("def")

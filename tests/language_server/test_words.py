@@ -8,7 +8,7 @@ import pytest
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette.evaluation.expressions import FILTERS, FUNCTIONS, ROOTS
 from xs2a_sandbox.documents.json_schema import bundled_schema
-from xs2a_sandbox.features.language_server.findings import Subject, examine, schema_of
+from xs2a_sandbox.features.language_server.findings import LintTarget, examine, schema_of
 from xs2a_sandbox.features.language_server.names import Name
 from xs2a_sandbox.features.language_server.words import Language
 
@@ -18,7 +18,7 @@ OPERATION = "cassette: 1\noperations:\n  - id: initiate-payment\n    "
 
 @cache
 def language(dialect: str = "xs2a-1.84") -> Language:
-    found = examine(Subject(dialect, None), {})
+    found = examine(LintTarget(dialect, None), {})
     assert found.bank
     return Language(schema_of("cassette"), found.bank)
 
@@ -168,7 +168,7 @@ def test_settings_and_test_data() -> None:
 def test_a_bank_whose_cases_have_mistakes_has_the_names_of_its_dialect(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text("cassette: 1\nrulez: []\n")
-    found = examine(Subject(None, broken), {})
+    found = examine(LintTarget(None, broken), {})
     assert [problem.code for problem in found.problems] == ["unknown-key"]
     assert found.bank
     assert "initiate-payment" in found.bank.names["operation"]

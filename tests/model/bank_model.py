@@ -163,7 +163,7 @@ class Booking:
     due: bool
 
 
-class Bank:
+class BankModel:
     """One session of the bank, with its own clock. `moves` are all changes of a state, for checking them."""
 
     def __init__(self, data: Mapping[str, Any], now: datetime) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import time_machine
 
 from tests.contract import bodies, facts
-from tests.model.bank_model import Authorisation, Bank, Basket, Consent, Payment, Resource, Said, Unsaid, midnight
+from tests.model.bank_model import Authorisation, BankModel, Basket, Consent, Payment, Resource, Said, Unsaid, midnight
 from tests.support.engine_client import Answer
 from tests.support.state_words import default_states
 from tests.support.timed_bank import (
@@ -163,7 +163,7 @@ class History:
         engine, other = an_engine_at(start), an_engine_at(start, self.store)
         self.eager = [Session(TimedBank(engine, session), True) for session in SESSIONS]
         self.lazy = [Session(TimedBank(other, session), False) for session in SESSIONS]
-        self.models = [Bank(data, self.eager[0].bank.now.astimezone(UTC)) for _ in SESSIONS]
+        self.models = [BankModel(data, self.eager[0].bank.now.astimezone(UTC)) for _ in SESSIONS]
         self.steps: list[str] = []
         self.broken = False
         self.seeded = [seeded, False]
@@ -195,7 +195,7 @@ class History:
     # -- steps
 
     @contextmanager
-    def _step(self, who: int, text: str) -> Iterator[Bank]:
+    def _step(self, who: int, text: str) -> Iterator[BankModel]:
         """Do nothing if the outcome of the step is undefined."""
         self.steps.append(f"{SESSIONS[who]}: {text}")
         try:
@@ -510,7 +510,7 @@ class History:
             document = documents["authorisations"][session.ids[one.number]]
             self._agrees(f"kept {name(one)} ({side})", WORDS.word("authorisation", document["status"]), one)
 
-    def _authorisations(self, model: Bank) -> list[Authorisation]:
+    def _authorisations(self, model: BankModel) -> list[Authorisation]:
         resources: list[Resource] = [*model.consents, *model.payments, *model.baskets]
         return [one for resource in resources for several in resource.authorisations.values() for one in several]
 
@@ -565,7 +565,7 @@ class History:
                         [session.ids[one.number] for one in several],
                     )
 
-    def _access(self, model: Bank, session: Session, consent: Consent) -> None:
+    def _access(self, model: BankModel, session: Session, consent: Consent) -> None:
         expected = model.access(consent)
         answer = session.bank.ask("GET", "/v1/accounts", consent=session.ids[consent.number])
         code = None if answer.status == 200 else answer.error["code"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.contract import bodies, facts
-from tests.model.bank_model import Authorisation, Bank, Consent, Resource
+from tests.model.bank_model import Authorisation, BankModel, Consent, Resource
 from tests.model.histories import History
 
 ANNA, FRANCS, ZUZANA = "AT449880000010204729", "AT519880000030577028", "AT049880000030577001"
@@ -68,7 +68,7 @@ class Histories(RuleBasedStateMachine):
 
     # -- what there is
 
-    def bank(self, who: int) -> Bank:
+    def bank(self, who: int) -> BankModel:
         return self.history.models[who]
 
     def resources(self, who: int) -> list[tuple[Resource, str]]:

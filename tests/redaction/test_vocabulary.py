@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.redaction.vocabulary import FILE, Kind, find_strange, is_bare, is_words, kind, pieces
+from xs2a_sandbox.redaction.vocabulary import FILE, PieceKind, find_strange, is_bare, is_words, kind, pieces
 
 LANGUAGES = """
 cs_CZ da_DK de_AT de_CH de_DE en_GB en_IE en_US es_ES fr_BE fr_CH fr_FR fi_FI hr_HR hu_HU it_IT nl_BE nl_NL no_NO pl_PL
@@ -66,7 +66,7 @@ def test_no_name_of_a_person_is_a_word(language: str) -> None:
     assert len(names) > 100
     written = {form for name in names for form in (name, name.lower(), name.upper()) if len(name) > 2}
     codes = set(sections()["codes"])
-    words = {one for one in written - codes if kind(one) is Kind.WORD and one.lower() not in WORDS_ALL_THE_SAME}
+    words = {one for one in written - codes if kind(one) is PieceKind.WORD and one.lower() not in WORDS_ALL_THE_SAME}
     assert words == set()
 
 

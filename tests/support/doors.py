@@ -101,13 +101,13 @@ async def echo(request: Request) -> Response:
     return Response(200, (("Content-Type", "application/json"), ("X-Two", "a"), ("X-Two", "b")), to_json(seen))
 
 
-class Bank:
+class CountingBank:
     """A bank that answers every request, and counts connections."""
 
     def __init__(self) -> None:
         self.connections = 0
 
-    def __enter__(self) -> "Bank":
+    def __enter__(self) -> "CountingBank":
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self._thread = threading.Thread(target=self._serve)

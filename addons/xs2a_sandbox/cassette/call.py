@@ -20,7 +20,7 @@ from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, make_id
 from xs2a_sandbox.cassette.evaluation.lets import lets_of
 from xs2a_sandbox.cassette.evaluation.state_words import StateWords
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, spend
-from xs2a_sandbox.cassette.inputs import InputPlace, Source
+from xs2a_sandbox.cassette.inputs import InputPlace, InputSource
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.clock import Clock, instant
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.tpp.certificate import TppCertificate
 
 MAX_DEPTH = 64
-NO_INPUTS: Mapping[str, Source] = {}
+NO_INPUTS: Mapping[str, InputSource] = {}
 _LAST_NUMBER = ("_session", "number")
 _TOKENS = "tokens"
 _SIGNATURE = 20_000
@@ -115,7 +115,7 @@ class Call:
         *,
         static: bool = False,
         authorising: Authorisation = _NO_AUTHORISATION,
-        inputs: Mapping[str, Source] = NO_INPUTS,
+        inputs: Mapping[str, InputSource] = NO_INPUTS,
         checks: Checks = NONE,
         things: Things = _NO_THINGS,
         states: StateWords = _NO_WORDS,

@@ -63,7 +63,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class InputSource:
     """The places of an input: `read` takes the first that a request has, as in `{{ path.id or headers['Id'] }}`."""
 
     alternatives: tuple[Alternative, ...]
@@ -71,7 +71,7 @@ class Source:
     written: Any
 
     @classmethod
-    def of(cls, written: Any, *alternatives: Alternative) -> "Source":
+    def of(cls, written: Any, *alternatives: Alternative) -> "InputSource":
         return cls(alternatives, _read_first([alternative.read for alternative in alternatives]), written)
 
     @lru_cache(4096)  # noqa: B019 - bounded, and a dialect's sources live as long as it does
@@ -84,12 +84,12 @@ class Source:
         return tuple(alternative.place for alternative in self.alternatives if alternative.place)
 
 
-def compile_sources(written: Mapping[str, Any], report: Callable[[Pointer, str], None]) -> dict[str, Source]:
+def compile_sources(written: Mapping[str, Any], report: Callable[[Pointer, str], None]) -> dict[str, InputSource]:
     """Compile the sources of inputs by name. Calls `report` with the place and text of each mistake."""
     return {name: _compile_source(written[name], partial(_below, report, name)) for name in written}
 
 
-def write_source(name: str, source: Source) -> str:
+def write_source(name: str, source: InputSource) -> str:
     """Return the Python that reads an input, for people."""
     if source.places or not _is_computed(source.written):
         return f"# {name}: {source.written}"
@@ -100,7 +100,7 @@ def _below(report: Callable[[Pointer, str], None], name: str, pointer: Pointer, 
     report((name, *pointer), text)
 
 
-def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Source:
+def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> InputSource:
     try:
         chains = find_alternatives(written) if isinstance(written, str) else []
     except ExpressionError:
@@ -108,8 +108,8 @@ def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Sou
     places = [_place(*chain) for chain in chains]
     if places and all(places):
         read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
-        return Source.of(written, *map(Alternative, read, places))
-    return Source.of(written, Alternative(_computed(written, report), None))
+        return InputSource.of(written, *map(Alternative, read, places))
+    return InputSource.of(written, Alternative(_computed(written, report), None))
 
 
 def _read_first(readers: Sequence[Callable[[Readable], Any]]) -> Callable[[Readable], Any]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from xs2a_sandbox.cassette.amend import Amendment
 from xs2a_sandbox.cassette.answers import Action, Effect, ResponseTemplate
 from xs2a_sandbox.cassette.evaluation.expressions import Render, Scope
-from xs2a_sandbox.cassette.inputs import Source
+from xs2a_sandbox.cassette.inputs import InputSource
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.cassette.requirement_source import IsMet, compile_requirement
@@ -110,7 +110,7 @@ class Behaviour:
     on_exhausted: Literal["repeat_last", "restart", "fail"] = "repeat_last"
     handler: str | None = None
     options: Mapping[str, Any] | None = None
-    inputs: Mapping[str, Source] = field(default_factory=dict)
+    inputs: Mapping[str, InputSource] = field(default_factory=dict)
     bank: bool = False
     answers: Mapping[str, str] | None = None
     effects: tuple[Effect | Action, ...] = ()

@@ -6,7 +6,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.dialect.layers import Interface
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
-from xs2a_sandbox.cassette.inputs import Source
+from xs2a_sandbox.cassette.inputs import InputSource
 from xs2a_sandbox.cassette.model import Operation
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL, Segment
 from xs2a_sandbox.cassette.things import SentMessage
@@ -29,7 +29,7 @@ class SentRequest(SentMessage):
         parts = {"path": self.path, "query": self.query, "headers": self.headers, "body": self.body_or_null}
         return {**parts, "let": {}, WORK: Work()}
 
-    def take(self, source: Source | None) -> Any:
+    def take(self, source: InputSource | None) -> Any:
         """Return the value of an input, or None if the request does not have it."""
         try:
             return source.read(self) if source else None
@@ -37,7 +37,7 @@ class SentRequest(SentMessage):
             return None
 
 
-def find_source(interface: Interface, operation: Operation | None, input: str) -> Source | None:
+def find_source(interface: Interface, operation: Operation | None, input: str) -> InputSource | None:
     own = operation.behaviour.inputs if operation else {}
     return own.get(input) or interface.inputs.get(input)
 

@@ -9,7 +9,7 @@ import msgspec
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.documents import Schemas, yaml_reader
-from xs2a_sandbox.documents.document import Document, Position, Source
+from xs2a_sandbox.documents.document import Document, Position, SourceText
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.http import to_json
 
@@ -50,4 +50,4 @@ def _as_cassette(written: Document, name: str) -> Document:
         for number, rule in enumerate(rules, 1)
     ]
     whole = Position(root.line, root.column, {"rules": Position(root.line, root.column, list(places))})  # type: ignore[arg-type]
-    return Document(written.file, {"cassette": 1, "rules": with_ids}, Source(written.source.text, lambda: whole))
+    return Document(written.file, {"cassette": 1, "rules": with_ids}, SourceText(written.source.text, lambda: whole))

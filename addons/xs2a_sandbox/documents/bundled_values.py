@@ -27,7 +27,7 @@ _noted: dict[bytes, Any] = {}
 """Values by text."""
 
 
-class Kept(NamedTuple):
+class CachedValue(NamedTuple):
     value: Any
 
 
@@ -35,13 +35,13 @@ def is_bundled(file: Path) -> bool:
     return file.is_relative_to(bundled("cassettes"))
 
 
-def find(content: bytes) -> Kept | None:
+def find(content: bytes) -> CachedValue | None:
     """Return the value of the text, or None if it is not kept."""
     try:
         entry = _place(content).read_bytes()
         if sha256(entry[32:]).digest() != entry[:32]:
             return None
-        return Kept(_decoder.decode(entry[32:]))
+        return CachedValue(_decoder.decode(entry[32:]))
     except (OSError, RuntimeError, ValueError, msgspec.MsgspecError):
         return None
 

@@ -41,7 +41,7 @@ def problem(file: Path, lines: Sequence[str], line: int, column: int, code: str,
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text, and the places of the values in it, which are needed only for problems and explanations."""
 
     text: str
@@ -65,7 +65,7 @@ class Document:
 
     file: Path
     value: Any
-    source: Source
+    source: SourceText
     is_sound: bool = False
 
     def problem(self, pointer: Sequence[str | int], code: str, text: str, *, key: bool = False) -> Problem:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xs2a_sandbox.bundled import are_untouched
 from xs2a_sandbox.documents import bundled_values, own_file
-from xs2a_sandbox.documents.document import Document, Source, split_lines
+from xs2a_sandbox.documents.document import Document, SourceText, split_lines
 from xs2a_sandbox.errors import Problem, Unreadable
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def read(file: Path, *, folder: Path | None = None) -> Document:
         return parse(content, file)
     if kept := bundled_values.find(content):
         text = _text(content, file)
-        source = Source(text, lambda: parse(text, file).source.root)
+        source = SourceText(text, lambda: parse(text, file).source.root)
         return Document(file, kept.value, source, are_untouched([file]))
     document = parse(content, file)
     bundled_values.note(content, document.value)
@@ -42,7 +42,7 @@ def parse(text: str | bytes, file: Path) -> Document:
     value, root = loader.document()
     if loader.problems:
         raise Unreadable(loader.problems)
-    return Document(file, value, Source(loader.text, lambda: root))
+    return Document(file, value, SourceText(loader.text, lambda: root))
 
 
 def complaints(document: Document, schema: "Schema") -> list[Problem]:

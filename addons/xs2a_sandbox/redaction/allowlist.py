@@ -14,7 +14,7 @@ from unicodedata import combining, normalize
 from urllib.parse import unquote
 
 from xs2a_sandbox.documents.formats import is_date, is_uuid
-from xs2a_sandbox.redaction.vocabulary import Kind, find_strange, is_bare, kind, word_lists
+from xs2a_sandbox.redaction.vocabulary import PieceKind, find_strange, is_bare, kind, word_lists
 
 _LISTS = word_lists(Path(__file__).with_name("allowlist.txt"))
 _BIRTHS = tuple(_LISTS["birth-stems"])
@@ -152,8 +152,8 @@ def is_code_value(text: str) -> bool:
     if is_numbered_code(text):
         return True
     if _ENUMERATED.fullmatch(text):
-        return any(kind(part) is Kind.WORD for part in text.split("_"))
-    return _BOOKING_CODE.fullmatch(text) is not None and kind(text[:4]) is Kind.WORD
+        return any(kind(part) is PieceKind.WORD for part in text.split("_"))
+    return _BOOKING_CODE.fullmatch(text) is not None and kind(text[:4]) is PieceKind.WORD
 
 
 def is_numbered_code(text: str) -> bool:
@@ -219,16 +219,16 @@ def _is_name(name: str) -> bool:
 def _is_numbered(name: str, chunks: list[str]) -> bool:
     """Return whether chunks form an id, not a name: `KD-4711-081`, or `K7Q2-DHJC`, which has no word."""
     digits = sum(map(str.isdecimal, name))
-    if len(chunks) < 2 or not digits or kind(name) is Kind.WORD or is_numbered_code(name):
+    if len(chunks) < 2 or not digits or kind(name) is PieceKind.WORD or is_numbered_code(name):
         return False
     return digits > _FEW or (
-        name.isupper() and not any(len(chunk) > 2 and kind(chunk) is Kind.WORD for chunk in chunks)
+        name.isupper() and not any(len(chunk) > 2 and kind(chunk) is PieceKind.WORD for chunk in chunks)
     )
 
 
 def _is_random(chunk: str) -> bool:
     """Return whether letters and digits without separators look random."""
-    if kind(chunk) is not Kind.OTHER:
+    if kind(chunk) is not PieceKind.OTHER:
         return False
     changes = len(_CHANGE.findall(chunk))
     if changes > 2 or sum(map(str.isdigit, chunk)) > _FEW or len(chunk) > _LONG_NAME:

@@ -30,7 +30,7 @@ _DIGITS = 4
 """The most digits of a piece: enough for years, counts and versions, but not for accounts."""
 
 
-class Kind(Enum):
+class PieceKind(Enum):
     """The kinds of pieces of text. Only a `WORD` is harmless on its own.
 
     A `NAME` is a word that is also a personal name, in lower case; a `PARTICLE` is a part of names: `van`, `de`. `BARE`
@@ -48,7 +48,7 @@ class Piece(NamedTuple):
     text: str
     start: int
     end: int
-    kind: Kind
+    kind: PieceKind
 
 
 def pieces(text: str) -> list[Piece]:
@@ -56,7 +56,7 @@ def pieces(text: str) -> list[Piece]:
     parts = [Piece(match[0], match.start(), match.end(), kind(match[0])) for match in _PIECE.finditer(text)]
     if len(parts) > 1:
         for first, last in _long_numbers(text, parts):
-            parts[first:last] = [piece._replace(kind=Kind.OTHER) for piece in parts[first:last]]
+            parts[first:last] = [piece._replace(kind=PieceKind.OTHER) for piece in parts[first:last]]
     return parts
 
 
@@ -72,7 +72,7 @@ def _long_numbers(text: str, parts: list[Piece]) -> Iterator[tuple[int, int]]:
 
 
 def _is_one_number(text: str, one: Piece, two: Piece) -> bool:
-    if not (one.text[-1].isdecimal() and two.text[0].isdecimal()) or Kind.WORD in (one.kind, two.kind):
+    if not (one.text[-1].isdecimal() and two.text[0].isdecimal()) or PieceKind.WORD in (one.kind, two.kind):
         return False
     return _IN_NUMBER.fullmatch(text, one.end, two.start) is not None
 
@@ -80,17 +80,18 @@ def _is_one_number(text: str, one: Piece, two: Piece) -> bool:
 def is_words(text: str) -> bool:
     """Return whether the text consists of words, at least one, and contains nothing personal."""
     kinds = {piece.kind for piece in pieces(text)}
-    return Kind.WORD in kinds and kinds.isdisjoint((Kind.OTHER, Kind.NAME))
+    return PieceKind.WORD in kinds and kinds.isdisjoint((PieceKind.OTHER, PieceKind.NAME))
 
 
 def has_words(text: str) -> bool:
-    return any(piece.kind is Kind.WORD for piece in pieces(text))
+    return any(piece.kind is PieceKind.WORD for piece in pieces(text))
 
 
 def is_bare(text: str) -> bool:
     """Return whether the text has only short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
     return all(
-        piece.kind is Kind.BARE or (piece.kind is Kind.PARTICLE and piece.text.islower()) for piece in pieces(text)
+        piece.kind is PieceKind.BARE or (piece.kind is PieceKind.PARTICLE and piece.text.islower())
+        for piece in pieces(text)
     )
 
 
@@ -102,10 +103,10 @@ def find_strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     parts = pieces(text)
     if not running:
-        parts = [piece._replace(kind=Kind.OTHER) if piece.kind is Kind.NAME else piece for piece in parts]
+        parts = [piece._replace(kind=PieceKind.OTHER) if piece.kind is PieceKind.NAME else piece for piece in parts]
     place = 0
     while place < len(parts):
-        if parts[place].kind is not Kind.OTHER:
+        if parts[place].kind is not PieceKind.OTHER:
             place += 1
             continue
         first = last = place
@@ -128,10 +129,10 @@ def _next(text: str, parts: list[Piece], last: int) -> int:
         one, two = parts[place], parts[place + 1]
         if _belongs(text, one, two):
             return place + 1
-        follows = two.kind is not Kind.WORD and _BLANK.fullmatch(text, one.end, two.start)
-        if follows and place > last and (two.kind in (Kind.OTHER, Kind.NAME) or two.text[0].isupper()):
+        follows = two.kind is not PieceKind.WORD and _BLANK.fullmatch(text, one.end, two.start)
+        if follows and place > last and (two.kind in (PieceKind.OTHER, PieceKind.NAME) or two.text[0].isupper()):
             return place + 1
-        if not (follows and two.kind is Kind.PARTICLE and two.text.islower()):
+        if not (follows and two.kind is PieceKind.PARTICLE and two.text.islower()):
             return last
         place += 1
     return last
@@ -140,75 +141,75 @@ def _next(text: str, parts: list[Piece], last: int) -> int:
 def _belongs(text: str, one: Piece, two: Piece) -> bool:
     """Return whether two neighbours are parts of the same name or number."""
     kinds = {one.kind, two.kind}
-    if Kind.WORD in kinds:
+    if PieceKind.WORD in kinds:
         return False
     if one.text[-1].isdecimal() and two.text[0].isdecimal():
         return _is_one_number(text, one, two)
     if not _BLANK.fullmatch(text, one.end, two.start):
         return False
-    if Kind.OTHER in kinds and Kind.NAME in kinds:
+    if PieceKind.OTHER in kinds and PieceKind.NAME in kinds:
         return True
     return all(each.text[0].isupper() or each.text[0].isdecimal() for each in (one, two)) or (
-        one.kind is Kind.OTHER and two.text[0].isupper()
+        one.kind is PieceKind.OTHER and two.text[0].isupper()
     )
 
 
-def kind(piece: str) -> Kind:
-    return _kind(piece) if len(piece) <= _LONGEST else Kind.OTHER
+def kind(piece: str) -> PieceKind:
+    return _kind(piece) if len(piece) <= _LONGEST else PieceKind.OTHER
 
 
 @lru_cache(8192)
-def _kind(piece: str) -> Kind:
+def _kind(piece: str) -> PieceKind:
     piece = _SHORTENED.sub("", piece).strip("-_.")
     if not piece:
-        return Kind.BARE
+        return PieceKind.BARE
     if kind := _look_up(piece):
-        return Kind.OTHER if kind is Kind.NAME and not piece.islower() else kind
+        return PieceKind.OTHER if kind is PieceKind.NAME and not piece.islower() else kind
     if _VERSION.fullmatch(piece):
-        return Kind.BARE if sum(map(str.isdecimal, piece)) <= _DIGITS else Kind.OTHER
+        return PieceKind.BARE if sum(map(str.isdecimal, piece)) <= _DIGITS else PieceKind.OTHER
     chunks = _JOINER.split(piece)
     if any(map(_PREFIXED.match, chunks)) or sum(len(chunk) for chunk in chunks if chunk.isdecimal()) > _DIGITS:
-        return Kind.OTHER
+        return PieceKind.OTHER
     parts = [part for chunk in chunks for part in ([chunk] if _look_up(chunk) else humps(chunk))]
     kinds = [_part(part) for part in parts]
-    if len(parts) == 1 or Kind.OTHER in kinds:
-        return kinds[0] if len(parts) == 1 else Kind.OTHER
-    return Kind.WORD if Kind.WORD in kinds or _LOCALE.fullmatch(piece) else Kind.OTHER
+    if len(parts) == 1 or PieceKind.OTHER in kinds:
+        return kinds[0] if len(parts) == 1 else PieceKind.OTHER
+    return PieceKind.WORD if PieceKind.WORD in kinds or _LOCALE.fullmatch(piece) else PieceKind.OTHER
 
 
-def _look_up(piece: str) -> Kind | None:
+def _look_up(piece: str) -> PieceKind | None:
     codes, kinds = _vocabulary()
     if piece in codes:
-        return Kind.WORD
+        return PieceKind.WORD
     word = piece.lower()
-    return kinds.get(word) or _plural(word, kinds) or (Kind.BARE if len(piece) == 1 else None)
+    return kinds.get(word) or _plural(word, kinds) or (PieceKind.BARE if len(piece) == 1 else None)
 
 
-def _plural(word: str, kinds: Mapping[str, Kind]) -> Kind | None:
+def _plural(word: str, kinds: Mapping[str, PieceKind]) -> PieceKind | None:
     """Recognise the plural of a word: `agreements` is as harmless as `agreement`.
 
     Short words with an `s` are often names.
     """
-    is_one = len(word) > _SINGULAR and word.endswith("s") and kinds.get(word[:-1]) is Kind.WORD
-    return Kind.WORD if is_one else None
+    is_one = len(word) > _SINGULAR and word.endswith("s") and kinds.get(word[:-1]) is PieceKind.WORD
+    return PieceKind.WORD if is_one else None
 
 
-def _part(part: str) -> Kind:
+def _part(part: str) -> PieceKind:
     """Return the kind of a part. Pairs of letters and digits are more often ids than words: `AT4711`, `isTo`."""
     if part.isdecimal():
-        return Kind.BARE
+        return PieceKind.BARE
     counted = _COUNTED.fullmatch(part)
     kind = _look_up(counted[1] if counted else part)
     if kind:
-        return Kind.BARE if len(part) <= 2 else kind
-    return Kind.WORD if _is_joined(part.lower()) else Kind.OTHER
+        return PieceKind.BARE if len(part) <= 2 else kind
+    return PieceKind.WORD if _is_joined(part.lower()) else PieceKind.OTHER
 
 
 def _is_joined(part: str) -> bool:
     """Return whether words are joined, one of them a root: `accountid`, `xs2aapi`, `paymentinitiationrequest`."""
     roots = (root for root in word_roots() if len(root) < len(part))
     rests = (part.removeprefix(root) if part.startswith(root) else part.removesuffix(root) for root in roots)
-    return any(len(rest) < len(part) and (_look_up(rest) is Kind.WORD or _is_joined(rest)) for rest in rests)
+    return any(len(rest) < len(part) and (_look_up(rest) is PieceKind.WORD or _is_joined(rest)) for rest in rests)
 
 
 def humps(chunk: str) -> list[str]:
@@ -221,11 +222,11 @@ def humps(chunk: str) -> list[str]:
     return [chunk[start:end] for start, end in pairwise([0, *cuts, len(chunk)])]
 
 
-_SECTIONS = {"words": Kind.WORD, "also-names": Kind.NAME, "particles": Kind.PARTICLE}
+_SECTIONS = {"words": PieceKind.WORD, "also-names": PieceKind.NAME, "particles": PieceKind.PARTICLE}
 
 
 @cache
-def _vocabulary() -> tuple[Collection[str], Mapping[str, Kind]]:
+def _vocabulary() -> tuple[Collection[str], Mapping[str, PieceKind]]:
     """Return the codes, and the kinds of words in lower case."""
     lists = word_lists(FILE)
     return lists["codes"], {word: kind for section, kind in _SECTIONS.items() for word in lists[section]}

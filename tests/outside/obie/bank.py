@@ -20,7 +20,7 @@ class Refused(Exception):
     pass
 
 
-class Bank:
+class BankClient:
     def __init__(self, url: str, target: Target) -> None:
         self.target, self.signer = target, Signer()
         self.http = httpx.Client(base_url=url, trust_env=False, timeout=30)

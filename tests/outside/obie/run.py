@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from tests.outside.obie import consents, detached_jws, expectations, openapi
-from tests.outside.obie.bank import Bank, Refused
+from tests.outside.obie.bank import BankClient, Refused
 from tests.outside.obie.manifests import INTERFACES, Interface, Script, references, scripts
 from tests.outside.obie.target import Target
 from tests.outside.obie.words import ScriptWords, Unknown, Words
@@ -51,7 +51,7 @@ class Result:
 
 
 def results(url: str, target: Target) -> Iterator[Result]:
-    bank = Bank(url, target)
+    bank = BankClient(url, target)
     for interface in INTERFACES:
         runner = _Accounts if interface.name == "accounts" else _Payments
         yield from runner(bank, interface).results()
@@ -62,7 +62,7 @@ class _Runner:
 
     own: str
 
-    def __init__(self, bank: Bank, interface: Interface) -> None:
+    def __init__(self, bank: BankClient, interface: Interface) -> None:
         self.bank, self.interface = bank, interface
         self.expected, bodies = references()
         self.words = Words(bodies | {"x-fapi-interaction-id": str(uuid.uuid4())} | bank.target.words())

@@ -31,7 +31,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import chains
 from xs2a_sandbox.cassette.evaluation.shapes import CompiledShape
 from xs2a_sandbox.cassette.evaluation.state_words import StateWords
 from xs2a_sandbox.cassette.handler import Handler
-from xs2a_sandbox.cassette.inputs import Source
+from xs2a_sandbox.cassette.inputs import InputSource
 from xs2a_sandbox.cassette.model import (
     Cassette,
     ErrorAnswer,
@@ -100,7 +100,7 @@ class Interface:
     varies_by_request_id: bool = True
     """False if no response depends on the X-Request-ID of the request, except for its echo."""
     signatures: SignatureRules = field(default_factory=SignatureRules)
-    inputs: Mapping[str, Source] = field(default_factory=dict)
+    inputs: Mapping[str, InputSource] = field(default_factory=dict)
     """The place of each handler input in the dialect's requests."""
     shapes: Mapping[str, CompiledShape] = field(default_factory=dict)
     unused: tuple[Problem, ...] = ()
@@ -243,7 +243,7 @@ class _Merge:
         self.every_error: ResponseTemplate | None = None
         self.sca_pages = ScaPages()
         self.sections = Sections()
-        self.inputs: Mapping[str, Source] = {}
+        self.inputs: Mapping[str, InputSource] = {}
         self.own_sections: set[str] = set()
         """The sections that a layer other than a quirk defines."""
         self.mistaken: list[Problem] = []

@@ -7,7 +7,7 @@ from functools import cache
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.handler import Handler, Input
-from xs2a_sandbox.cassette.inputs import Source, compile_sources
+from xs2a_sandbox.cassette.inputs import InputSource, compile_sources
 from xs2a_sandbox.cassette.model import Operation, Rule
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents import yaml_reader
@@ -17,7 +17,7 @@ from xs2a_sandbox.errors import Problem
 SECTION = "request"
 
 
-def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Problem]) -> Mapping[str, Source]:
+def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Problem]) -> Mapping[str, InputSource]:
     """Return the place of each input. Problems are added to `problems`."""
     written = sections.get(SECTION)
 
@@ -32,13 +32,13 @@ def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Pro
 
 
 @cache
-def default_inputs() -> Mapping[str, Source]:
+def default_inputs() -> Mapping[str, InputSource]:
     """Return the inputs of the bundled dialect, for recordings that belong to no dialect."""
     document = yaml_reader.read(bundled("cassettes") / "xs2a-1.84" / "request.yaml")
     return compile_sources(document.value[SECTION], lambda pointer, text: None)
 
 
-def bind[By: Operation | Rule](by: By, operation: Operation | None, usual: Mapping[str, Source]) -> By:
+def bind[By: Operation | Rule](by: By, operation: Operation | None, usual: Mapping[str, InputSource]) -> By:
     """Return the operation or rule with all inputs that its handler gets. Its own inputs win."""
     if by.behaviour.handler is None:
         return by
@@ -60,7 +60,7 @@ def check(by: Operation | Rule, pattern: Pattern | None, handlers: Mapping[str, 
             yield by.origin.problem("missing-input", _lack(handler, input, source), ("handler",))
 
 
-def _is_found(source: Source | None, parameters: Collection[str]) -> bool:
+def _is_found(source: InputSource | None, parameters: Collection[str]) -> bool:
     """Return whether a request on this path can have the input."""
     if source is None:
         return False
@@ -68,7 +68,7 @@ def _is_found(source: Source | None, parameters: Collection[str]) -> bool:
     return any(part is None or part.part != "where" or part.name in parameters for part in parts)
 
 
-def _lack(handler: Handler, input: Input, source: Source | None) -> str:
+def _lack(handler: Handler, input: Input, source: InputSource | None) -> str:
     text = f"the handler {handler.name} needs the input {input.name}"
     if source is None:
         return f"{text}: specify where requests contain it, under `request` of the dialect or `input` of the operation"

@@ -23,10 +23,10 @@ class RunEndpoint(RunPart):
     """Adds the endpoint when the ports are open."""
 
     def open(self, engine: Engine, base_url: str, run: str) -> None:
-        engine.add_pages(_NAME, Endpoint(engine, self.settings, base_url))
+        engine.add_pages(_NAME, McpEndpoint(engine, self.settings, base_url))
 
 
-class Endpoint:
+class McpEndpoint:
     """Answers requests of the protocol. The session is the one in the path or header of the request, if it has one."""
 
     def __init__(self, engine: Engine, settings: Settings, base_url: str) -> None:

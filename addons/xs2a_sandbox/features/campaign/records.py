@@ -18,7 +18,7 @@ _SEPARATORS = re.compile(r'[\s,;|"]+')
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class StoredRecord:
     """Values that the app keeps together, as texts by member. `place` is the file, for SQLite with the table."""
 
     place: str
@@ -29,12 +29,12 @@ class Record:
         return "\n".join(value for _, value in self.values)
 
 
-def read_records(folder: Path) -> tuple[Record, ...]:
+def read_records(folder: Path) -> tuple[StoredRecord, ...]:
     """Return the records in the files of the folder; none if there are too many. Logs are left out."""
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.suffix != ".log"]
     if sum(file.stat().st_size for file in files) > _LARGEST:
         return ()
-    records: list[Record] = []
+    records: list[StoredRecord] = []
     for file in files:
         with suppress(OSError, UnicodeDecodeError, sqlite3.Error):
             records += _read(file, str(file.relative_to(folder)))
@@ -43,18 +43,18 @@ def read_records(folder: Path) -> tuple[Record, ...]:
     return tuple(records)
 
 
-def _read(file: Path, place: str) -> list[Record]:
+def _read(file: Path, place: str) -> list[StoredRecord]:
     """Return the records of a file. Raises OSError, UnicodeDecodeError and sqlite3.Error."""
     with file.open("rb") as opened:
         if opened.read(len(_SQLITE)) == _SQLITE:
             return list(_rows(file, place))
     text = file.read_text(encoding="utf-8")
     with suppress(ValueError, RecursionError):
-        return [Record(place, values) for values in _objects(json.loads(text))]
+        return [StoredRecord(place, values) for values in _objects(json.loads(text))]
     return [record for line in text.splitlines() if line.strip() for record in _line(line, place)]
 
 
-def _rows(file: Path, place: str) -> Iterator[Record]:
+def _rows(file: Path, place: str) -> Iterator[StoredRecord]:
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
         database.text_factory = lambda content: content.decode(errors="replace")
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
@@ -64,7 +64,7 @@ def _rows(file: Path, place: str) -> Iterator[Record]:
             names = [column[0] for column in rows.description]
             for row in rows.fetchmany(_MOST + 1):
                 pairs = zip(names, row, strict=True)
-                yield Record(
+                yield StoredRecord(
                     f"{place}: {table}",
                     tuple((name, str(value)) for name, value in pairs if isinstance(value, (str, int, float))),
                 )
@@ -99,10 +99,10 @@ def _is_mapping(value: dict[str, Any]) -> bool:
     return len(parts) > 1 and all(isinstance(part, dict) and part.keys() == parts[0].keys() for part in parts)
 
 
-def _line(line: str, place: str) -> Iterator[Record]:
+def _line(line: str, place: str) -> Iterator[StoredRecord]:
     with suppress(ValueError, RecursionError):
         if isinstance(value := json.loads(line), (dict, list)):
-            yield from (Record(place, values) for values in _objects(value))
+            yield from (StoredRecord(place, values) for values in _objects(value))
             return
     words = [word for word in _SEPARATORS.split(line) if word]
-    yield Record(place, (("line", line), *((f"column {number}", word) for number, word in enumerate(words, 1))))
+    yield StoredRecord(place, (("line", line), *((f"column {number}", word) for number, word in enumerate(words, 1))))

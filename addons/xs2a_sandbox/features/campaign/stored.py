@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
 
-from xs2a_sandbox.features.campaign.records import Record
+from xs2a_sandbox.features.campaign.records import StoredRecord
 from xs2a_sandbox.features.campaign.sent import SentEntries, SentEntry, decimal, is_day
 from xs2a_sandbox.wording import say_count, say_times
 
@@ -28,9 +28,9 @@ class KeptEntries:
     """The entries that the bank has sent in a run, and all records that the app has after it."""
 
     sent: SentEntries = field(default_factory=SentEntries)
-    records: tuple[Record, ...] = ()
+    records: tuple[StoredRecord, ...] = ()
 
-    def find(self, text: str) -> list[Record]:
+    def find(self, text: str) -> list[StoredRecord]:
         """Return the records that contain the text as a whole word."""
         if text not in self._found:
             self._found[text] = [record for record, all in self._texts if _contains(all, text)]
@@ -44,11 +44,11 @@ class KeptEntries:
         return counts
 
     @cached_property
-    def _texts(self) -> list[tuple[Record, str]]:
+    def _texts(self) -> list[tuple[StoredRecord, str]]:
         return [(record, record.text) for record in self.records]
 
     @cached_property
-    def _found(self) -> dict[str, list[Record]]:
+    def _found(self) -> dict[str, list[StoredRecord]]:
         return {}
 
 
@@ -224,13 +224,13 @@ def _identified(runs: Collection[KeptEntries]) -> Iterator[tuple[SentEntry, str,
                     yield entry, text, member
 
 
-def _pairs(kept: KeptEntries, copies: Collection[tuple[str, str]]) -> Iterator[tuple[SentEntry, Record, str]]:
+def _pairs(kept: KeptEntries, copies: Collection[tuple[str, str]]) -> Iterator[tuple[SentEntry, StoredRecord, str]]:
     """Yield each entry with the records that contain a text of it, and the text.
 
     `copies` are the places with the members whose texts identify an entry there.
     """
     for entry in kept.sent.entries:
-        found: dict[Record, str] = {}
+        found: dict[StoredRecord, str] = {}
         for text, member in entry.texts.items():
             if text not in kept.sent.ambiguous:
                 found |= {one: text for one in kept.find(text) if (one.place, member) in copies and one not in found}
@@ -241,13 +241,13 @@ def _are_next(one: str, other: str) -> bool:
     return abs(date.fromisoformat(one) - date.fromisoformat(other)) == _DAY
 
 
-def _dates(record: Record) -> frozenset[str]:
+def _dates(record: StoredRecord) -> frozenset[str]:
     """Return the days in the record: dates without a time, or at midnight."""
     values = (value for _, value in record.values)
     return frozenset(value[:10] for value in values if is_day(value[:10]) and _AT_MIDNIGHT.fullmatch(value[10:]))
 
 
-def _numbers(record: Record) -> Iterator[tuple[str, Decimal]]:
+def _numbers(record: StoredRecord) -> Iterator[tuple[str, Decimal]]:
     for member, value in record.values:
         if (number := decimal(value)) is not None:
             yield member, number

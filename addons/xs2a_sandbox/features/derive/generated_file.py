@@ -25,7 +25,7 @@ _INTRODUCTION = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class EditedRule:
     """A rule of the user: `text` is its text in the file, `after` the id of the generated rule before it.
 
     `was` is the hash of the generated rule from which it was edited, if any.
@@ -48,7 +48,7 @@ class DerivedFile:
     file: Path
     document: Document
     generated: tuple[str, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[EditedRule, ...]
     head: str
     sections: Mapping[str, str]
     dash: int
@@ -84,18 +84,18 @@ def read(file: Path) -> DerivedFile:
     is_generated = [_is_generated(rule, file.parent) for rule in rules]
     generated = tuple(rule["id"] for rule, own in zip(rules, is_generated, strict=True) if own)
     if not generated and "recorded" not in content.value:
-        kept = tuple(Kept(rule["id"], rule, "", None, _was(rule)) for rule in rules)
+        kept = tuple(EditedRule(rule["id"], rule, "", None, _was(rule)) for rule in rules)
         return DerivedFile(file, content, (), kept, "", dict.fromkeys(content.value, ""), 0)
     lines = file.read_text(encoding="utf-8", newline="").removeprefix("\ufeff").splitlines(keepends=True)
     head, sections = _sections(content, lines)
     texts, dash = _entries(content, lines)
-    kept_rules: list[Kept] = []
+    kept_rules: list[EditedRule] = []
     above = None
     for rule, own, text in zip(rules, is_generated, texts, strict=True):
         if own:
             above = rule["id"]
         else:
-            kept_rules.append(Kept(rule["id"], rule, text, above, _was(rule)))
+            kept_rules.append(EditedRule(rule["id"], rule, text, above, _was(rule)))
     return DerivedFile(file, content, generated, tuple(kept_rules), head, sections, dash)
 
 
@@ -117,7 +117,7 @@ def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: 
     return text
 
 
-def _in_order(rules: Sequence[Value], kept: Sequence[Kept], dash: int) -> list[str]:
+def _in_order(rules: Sequence[Value], kept: Sequence[EditedRule], dash: int) -> list[str]:
     ids = {rule["id"] for rule in rules}
     texts = [_end_line(comment.text) for comment in kept if comment.after is None]
     for rule in rules:

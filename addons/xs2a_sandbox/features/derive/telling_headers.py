@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect.request import default_inputs
 from xs2a_sandbox.cassette.dialect.things import default_things
-from xs2a_sandbox.cassette.inputs import Source
+from xs2a_sandbox.cassette.inputs import InputSource
 from xs2a_sandbox.cassette.requirements import header_name
 
 _OF_HTTP = ("Accept", "Accept-Language", "Content-Type")
@@ -48,7 +48,7 @@ def telling_headers(interface: Interface | None) -> TellingHeaders:
     )
 
 
-def _find_names(sources: list[Mapping[str, Source]], inputs: tuple[str, ...]) -> Iterator[str]:
+def _find_names(sources: list[Mapping[str, InputSource]], inputs: tuple[str, ...]) -> Iterator[str]:
     for input in inputs:
         for source in (by_name[input] for by_name in sources if input in by_name):
             yield from (place.name for place in source.places if place.part.part == "headers")

@@ -18,13 +18,13 @@ from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.features.authoring.lint import check_files
 from xs2a_sandbox.features.authoring.lint_members import Members
 from xs2a_sandbox.features.language_server.names import read_names
-from xs2a_sandbox.features.language_server.words import Bank
+from xs2a_sandbox.features.language_server.words import BankWords
 
 type FileKind = Literal["cassette", "testdata", "config"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LintTarget:
     """What to check for a file: a dialect, or the configured one, and the file itself if that bank does not use it."""
 
     dialect: str | None
@@ -34,7 +34,7 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Findings:
     problems: Sequence[Problem]
-    bank: Bank | None
+    bank: BankWords | None
     """None if not even the dialect can be read."""
 
 
@@ -71,19 +71,19 @@ def dialect_of(file: Path) -> str | None:
     return None
 
 
-def subject_of(file: Path, flags: Mapping[str, Any]) -> Subject:
+def target_of(file: Path, flags: Mapping[str, Any]) -> LintTarget:
     """Return what to check for a file. Raises UserMistake if the settings cannot be used."""
     file = file.resolve()
     dialect = dialect_of(file)
     places = loading.places(_settings(flags, dialect))
     is_used = any(file.is_relative_to(place.resolve()) for place in places)
-    return Subject(dialect, None if is_used else file)
+    return LintTarget(dialect, None if is_used else file)
 
 
-def examine(subject: Subject, flags: Mapping[str, Any]) -> Findings:
-    """Check everything that the bank is made of, and the subject's own file. Raises UserMistake, as `subject_of`."""
-    settings = _settings(flags, subject.dialect)
-    paths = [subject.path] if subject.path else []
+def examine(target: LintTarget, flags: Mapping[str, Any]) -> Findings:
+    """Check everything that the bank is made of, and the target's own file. Raises UserMistake, as `target_of`."""
+    settings = _settings(flags, target.dialect)
+    paths = [target.path] if target.path else []
     files = [loading.read(settings, paths, real) for real in settings.real_banks()]
     return Findings(check_files(settings, files), _bank(files[-1], settings))
 
@@ -92,13 +92,13 @@ def _settings(flags: Mapping[str, Any], dialect: str | None) -> Settings:
     return load_settings({**flags, "dialect": dialect} if dialect else flags)
 
 
-def _bank(files: loading.LoadedFiles, settings: Settings) -> Bank | None:
+def _bank(files: loading.LoadedFiles, settings: Settings) -> BankWords | None:
     interface = files.interface or _read_dialect(settings, files.schemas)
     if interface is None:
         return None
     collections = files.testdata.collections if files.testdata else {}
     members = Members(interface, collect_handlers(), collections)
-    return Bank(read_names(interface, files.schemas), members.roots, interface.entry)
+    return BankWords(read_names(interface, files.schemas), members.roots, interface.entry)
 
 
 def _read_dialect(settings: Settings, schemas: Schemas) -> Interface | None:

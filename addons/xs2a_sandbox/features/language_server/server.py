@@ -17,16 +17,16 @@ from xs2a_sandbox.errors import Problem, Unreadable, UserMistake
 from xs2a_sandbox.features.language_server.findings import (
     FileKind,
     Findings,
-    Subject,
+    LintTarget,
     check_text,
     dialect_of,
     examine,
     kind_of,
     schema_of,
-    subject_of,
+    target_of,
 )
 from xs2a_sandbox.features.language_server.newest import Newest
-from xs2a_sandbox.features.language_server.words import Bank, Language, Suggestion
+from xs2a_sandbox.features.language_server.words import BankWords, Completion, Language
 
 _NAME = "xs2a-sandbox"
 _WORD = re.compile(r"[\w.\-/]+|.?")
@@ -42,10 +42,10 @@ class _Editor:
 
     def __init__(self, flags: Mapping[str, Any]) -> None:
         self._flags = flags
-        self._checks: Newest[Subject] = Newest()
+        self._checks: Newest[LintTarget] = Newest()
         self._texts: Newest[str] = Newest()
-        self._problems: dict[Subject, list[Problem]] = {}
-        self._banks: dict[str | None, Bank] = {}
+        self._problems: dict[LintTarget, list[Problem]] = {}
+        self._banks: dict[str | None, BankWords] = {}
         self._unsaved: set[Path] = set()
         self.server = LanguageServer(_NAME, __version__)
         triggers = types.CompletionOptions(trigger_characters=[" ", ".", "{"])
@@ -79,21 +79,21 @@ class _Editor:
         if mistakes := check_text(file, document.source, kind):
             self._publish(file, mistakes)
         try:
-            subject = subject_of(file, self._flags)
-            found = await self._checks.run(subject, partial(examine, subject, self._flags))
+            target = target_of(file, self._flags)
+            found = await self._checks.run(target, partial(examine, target, self._flags))
         except Unreadable as unreadable:
-            subject, found = Subject(None, None), Findings(unreadable.problems, None)
+            target, found = LintTarget(None, None), Findings(unreadable.problems, None)
         except UserMistake as mistake:
             self.server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, str(mistake)))
             return
         if found:
-            self._keep(subject, found, file)
+            self._keep(target, found, file)
 
-    def _keep(self, subject: Subject, found: Findings, file: Path) -> None:
+    def _keep(self, target: LintTarget, found: Findings, file: Path) -> None:
         if found.bank:
-            self._banks[subject.dialect] = found.bank
-        before = self._problems.get(subject, [])
-        self._problems[subject] = [*found.problems]
+            self._banks[target.dialect] = found.bank
+        before = self._problems.get(target, [])
+        self._problems[target] = [*found.problems]
         changed = {problem.file.resolve() for problem in (*before, *found.problems)} | {file}
         for one in changed - self._unsaved:
             self._publish_found(one)
@@ -160,7 +160,7 @@ class _Editor:
         return (file, document, kind) if kind else None
 
     def _language(self, file: Path, kind: FileKind) -> Language:
-        return Language(schema_of(kind), self._banks.get(dialect_of(file), Bank()))
+        return Language(schema_of(kind), self._banks.get(dialect_of(file), BankWords()))
 
 
 def _path(uri: str) -> Path:
@@ -177,7 +177,7 @@ def _diagnostic(problem: Problem, codec: PositionCodec) -> types.Diagnostic:
     return types.Diagnostic(where, problem.text, types.DiagnosticSeverity.Error, problem.code, source=_NAME)
 
 
-def _item(suggestion: Suggestion, edited: types.Range, has_colon: bool) -> types.CompletionItem:
+def _item(suggestion: Completion, edited: types.Range, has_colon: bool) -> types.CompletionItem:
     is_key = suggestion.is_key
     return types.CompletionItem(
         label=suggestion.text,

@@ -21,7 +21,7 @@ _CONDITIONS = ("when", "that")
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class Completion:
     """A completion. A key needs a colon after it."""
 
     text: str
@@ -35,11 +35,11 @@ class Completions:
 
     start: int
     end: int
-    suggestions: list[Suggestion]
+    suggestions: list[Completion]
 
 
 @dataclass(frozen=True, slots=True)
-class Bank:
+class BankWords:
     """The words of the bank whose files are edited, as they were saved.
 
     `members` returns the roots of expressions in an operation or rule, with their members.
@@ -55,7 +55,7 @@ class Language:
     """The words of one kind of file."""
 
     schema: Schema
-    bank: Bank = Bank()
+    bank: BankWords = BankWords()
 
     def complete(self, text: str, offset: int) -> Completions:
         cursor = find_cursor(text, offset, AS_KEY)
@@ -64,7 +64,7 @@ class Language:
         start = offset - len(_match(before, text[:offset]))
         return Completions(start, offset + len(_match(after, text[offset:])), self._suggest(text, cursor))
 
-    def _suggest(self, text: str, cursor: Cursor | None) -> list[Suggestion]:
+    def _suggest(self, text: str, cursor: Cursor | None) -> list[Completion]:
         if cursor is None:
             return [] if text.strip() else list(self._keys((), {}))
         if (expression := _find_expression(cursor)) is not None:
@@ -107,33 +107,33 @@ class Language:
         has_schema = bool(find_parts(self.schema, {}, pointer, is_open=True))
         yield from (kind for kind in kinds if has_schema or kind == "shape")
 
-    def _keys(self, mapping: Pointer, document: Any) -> Iterator[Suggestion]:
+    def _keys(self, mapping: Pointer, document: Any) -> Iterator[Completion]:
         for name, doc in keys(find_parts(self.schema, document, mapping)).items():
-            yield Suggestion(name, doc, is_key=True)
+            yield Completion(name, doc, is_key=True)
         for kind in self._kinds((*mapping, ANY), is_key=True):
             for name, known in self.bank.names.get(kind, {}).items():
-                yield Suggestion(name, known.doc, is_key=True)
+                yield Completion(name, known.doc, is_key=True)
 
-    def _values(self, pointer: Pointer) -> Iterator[Suggestion]:
+    def _values(self, pointer: Pointer) -> Iterator[Completion]:
         kinds = self._kinds(pointer, is_key=False)
         named = {name: known for kind in kinds for name, known in self.bank.names.get(kind, {}).items()}
-        yield from (Suggestion(name, known.doc) for name, known in named.items())
+        yield from (Completion(name, known.doc) for name, known in named.items())
         for value in dict.fromkeys(map(yaml_line, values(find_parts(self.schema, {}, pointer, is_open=True)))):
             if value not in named:
-                yield Suggestion(value)
+                yield Completion(value)
 
-    def _in_expression(self, cursor: Cursor, expression: str) -> Iterator[Suggestion]:
+    def _in_expression(self, cursor: Cursor, expression: str) -> Iterator[Completion]:
         chain = _CHAIN.search(expression)
         steps = chain[1].split(".")[:-1] if chain else []
         if steps:
-            yield from (Suggestion(name) for name in sorted(_follow(self._members(cursor), steps)))
+            yield from (Completion(name) for name in sorted(_follow(self._members(cursor), steps)))
         elif re.search(r"\|\s*\w*$", expression):
-            yield from map(Suggestion, sorted(FILTERS))
+            yield from map(Completion, sorted(FILTERS))
         else:
             for name in sorted(_roots(cursor.pointer)):
-                yield Suggestion(name, documented("expressions.md", name))
+                yield Completion(name, documented("expressions.md", name))
             for name in sorted(FUNCTIONS):
-                yield Suggestion(f"{name}(", documented("expressions.md", name))
+                yield Completion(f"{name}(", documented("expressions.md", name))
 
     def _members(self, cursor: Cursor) -> dict[str, Shape | None]:
         entry = value_at(cursor.document, (*cursor.pointer[:2], "id"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.cassette.inputs import Source
+from xs2a_sandbox.cassette.inputs import InputSource
 from xs2a_sandbox.cassette.recognition import SentRequest, find_candidates, find_source, recognise
 from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.compare.states import Asked
@@ -66,7 +66,7 @@ class RecognisedExchange:
         """Return the id of the thing if it is the subject of the request, or an empty string."""
         return next(self.interface.things.ids_about(self.asked.lookup, self.sent, thing), "")
 
-    def source(self, input: str) -> Source | None:
+    def source(self, input: str) -> InputSource | None:
         return find_source(self.interface, self.operation, input)
 
     def take(self, input: str) -> Any:

@@ -18,7 +18,7 @@ from xs2a_sandbox.features.importing.openapi.recognition import (
 )
 from xs2a_sandbox.features.importing.openapi.roles import Steps
 from xs2a_sandbox.features.importing.openapi.state_names import find_nearest, match_states
-from xs2a_sandbox.features.importing.openapi.templates import Template, moment
+from xs2a_sandbox.features.importing.openapi.templates import BodyTemplate, moment
 
 _PAGES = frozenset("redirect sca authorise authorize authorisation authorization approval confirm".split())
 _PERMISSIONS = {
@@ -94,8 +94,8 @@ class Attacher:
             source = f"{{{table}}}[{source}] or {source}"
         return f"wire('{creation.kind}', {source})"
 
-    def _template(self, name: str | None, body: Any) -> Template:
-        return Template(deepcopy(body), lambda value: self.allows(name, value))
+    def _template(self, name: str | None, body: Any) -> BodyTemplate:
+        return BodyTemplate(deepcopy(body), lambda value: self.allows(name, value))
 
     def _create_consent(self, creation: Creation) -> Attachment:
         create = creation.create
@@ -196,7 +196,7 @@ class Attacher:
         words = self.states(creation)
         return {"executed": "ACSC"} if "ACSP" not in words and "ACSC" in words else {}
 
-    def _of_created(self, creation: Creation) -> Template:
+    def _of_created(self, creation: Creation) -> BodyTemplate:
         """Return the answer to the creation: its id, its state, its links, and what the request has sent."""
         template = self._template(creation.create.answer_name, creation.answer)
         template.say(creation.id, "result.id")
@@ -247,7 +247,7 @@ class Attacher:
         self._say_times(template)
         return Attachment(one.operation.id, thing, handler, one.status, template.write(), made)
 
-    def _say_times(self, template: Template) -> None:
+    def _say_times(self, template: BodyTemplate) -> None:
         for steps, value in roles.leaves(template.body):
             if roles.is_day(value) and 0 not in steps and _MADE_AT & set(roles.words(steps[-1])):
                 template.say(steps, moment(value))
@@ -288,7 +288,7 @@ class Attacher:
         self._say_account(template, base, accounts, "result.account")
         return Attachment(one.operation.id, "account", "accounts.read", one.status, template.write(), made)
 
-    def _say_account(self, template: Template, base: Steps, accounts: AccountReads, root: str) -> None:
+    def _say_account(self, template: BodyTemplate, base: Steps, accounts: AccountReads, root: str) -> None:
         """Use expressions for the members of the account that is at `base` in the body."""
         account = roles.at(template.body, base)
         for steps in account_ids(account, accounts)[:1]:
@@ -337,7 +337,7 @@ class Attacher:
             shapes["balance"] = template.write_shape(listed)
         return Attachment(one.operation.id, "balance", "accounts.balances", one.status, body, made, shapes=shapes)
 
-    def _say_reference(self, template: Template, accounts: AccountReads, root: str) -> None:
+    def _say_reference(self, template: BodyTemplate, accounts: AccountReads, root: str) -> None:
         """Use expressions for the account that an answer names outside of its lists, or by its id in each entry."""
         wanted = {steps[-1] for steps in account_ids(roles.at(accounts.answer, (*accounts.items, 0)), accounts)[:1]}
         for steps, value in roles.leaves(template.body):
@@ -348,7 +348,7 @@ class Attacher:
             elif steps[-1] in wanted and isinstance(value, str) and len(roles.words(steps[-1])) > 1:
                 template.say(steps, expression("input", ("account",)))
 
-    def _say_money(self, template: Template, base: Steps, money: roles.Money, root: str) -> None:
+    def _say_money(self, template: BodyTemplate, base: Steps, money: roles.Money, root: str) -> None:
         """Use expressions for an amount: unsigned next to a member for the direction, otherwise negative for debits."""
         amount, entry = (*base, *money.amount), roles.at(template.body, base)
         directions = [steps for steps, value in roles.leaves(entry) if _is_direction(value)]
@@ -383,7 +383,7 @@ class Attacher:
             one.operation.id, "transaction", "accounts.transactions", one.status, body, made, options, shapes=shapes
         )
 
-    def _say_entry(self, template: Template, base: Steps, entry: Any) -> None:
+    def _say_entry(self, template: BodyTemplate, base: Steps, entry: Any) -> None:
         money = next(one for one in roles.moneys(entry) if 0 not in one.amount and not one.is_of_balance)
         self._say_money(template, base, money, "it.amount")
         for steps in roles.ids(entry)[:1]:

@@ -10,7 +10,7 @@ from typing import Any
 from xs2a_sandbox.cassette.dialect.error_table import default_errors
 from xs2a_sandbox.features.importing.openapi import roles
 from xs2a_sandbox.features.importing.openapi.roles import Steps
-from xs2a_sandbox.features.importing.openapi.templates import Template
+from xs2a_sandbox.features.importing.openapi.templates import BodyTemplate
 
 _CODES = frozenset(("code", "error", "type", "key", "title"))
 _TEXTS = frozenset(("message", "text", "description", "detail", "details", "reason"))
@@ -30,7 +30,7 @@ def error_body(answer: Any, allows: Callable[[Any], bool]) -> Any:
     """Return the body of `every_error`, made from an example of an error or from a sample."""
     if not isinstance(answer, dict):
         return dict(_PLAIN)
-    template = Template(deepcopy(answer), allows)
+    template = BodyTemplate(deepcopy(answer), allows)
     for steps, value in roles.leaves(answer):
         source = _source(steps, value)
         if source and source not in template.said.values():

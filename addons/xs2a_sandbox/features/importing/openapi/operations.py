@@ -34,7 +34,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class MediaTypeObject:
     """A body. `others` are the media types that the document also offers."""
 
     media: str
@@ -51,7 +51,7 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
     status: int
-    content: Content | None
+    content: MediaTypeObject | None
     headers: Mapping[str, Parameter]
 
 
@@ -65,7 +65,7 @@ class ApiOperation:
     line: int
     summary: str
     parameters: Sequence[Parameter]
-    body: Content | None
+    body: MediaTypeObject | None
     answers: Sequence[ApiAnswer]
     credential: Parameter | None
 
@@ -194,7 +194,7 @@ def _examples(document: ApiDocument, holder: Located) -> Iterator[Any]:
             yield one.value["value"]
 
 
-def _content(document: ApiDocument, holder: Located, required: bool = True) -> Content | None:
+def _content(document: ApiDocument, holder: Located, required: bool = True) -> MediaTypeObject | None:
     content = holder.get("content")
     if not isinstance(content.value, Mapping) or not content.value:
         return None
@@ -202,7 +202,7 @@ def _content(document: ApiDocument, holder: Located, required: bool = True) -> C
     chosen = next((name for name in names if is_json(media_type(name)) or name.startswith("*/")), names[0])
     media = content.get(chosen)
     schema = media.get("schema") if isinstance(media.value, Mapping) else media.at(None)
-    return Content(
+    return MediaTypeObject(
         "application/json" if chosen.startswith("*/") else media_type(chosen),
         schema if schema.value is not None else None,
         tuple(_examples(document, media)) if isinstance(media.value, Mapping) else (),

@@ -14,7 +14,7 @@ _BRACES = "{{ '{{' }}"
 
 
 @dataclass(slots=True)
-class Template:
+class BodyTemplate:
     """A body and the expressions that replace its values. `allows` says whether its schema allows a body.
 
     `said` are the expressions by place, without braces. `listed` are lists by place, each with the expression for its
@@ -37,7 +37,7 @@ class Template:
         """Use the expression for an amount at this place, as text or as a number like in the body."""
         self.say(steps, source if isinstance(at(self.body, steps), str) else f"{source} | decimal")
 
-    def echo(self, request: "Template", root: str, *, is_sent: bool) -> None:
+    def echo(self, request: "BodyTemplate", root: str, *, is_sent: bool) -> None:
         """Use the values that the request has at the same places, if the schema allows them there.
 
         Without `is_sent` there may be no request, because the thing is in the test data.
@@ -111,7 +111,7 @@ class Template:
         return f"{name}?" if steps in self.said and self.is_optional(steps) else name
 
 
-def _find_echoes(template: Template, answer: Any, request: Any, steps: Steps) -> Iterator[Steps]:
+def _find_echoes(template: BodyTemplate, answer: Any, request: Any, steps: Steps) -> Iterator[Steps]:
     if not (isinstance(answer, dict) and isinstance(request, dict)):
         return
     for name, inner in answer.items():
@@ -125,7 +125,7 @@ def _find_echoes(template: Template, answer: Any, request: Any, steps: Steps) ->
             yield from _find_echoes(template, inner, request[name], below)
 
 
-def _fits(template: Template, steps: Steps, value: Any) -> bool:
+def _fits(template: BodyTemplate, steps: Steps, value: Any) -> bool:
     changed = deepcopy(template.body)
     at(changed, steps[:-1])[steps[-1]] = value
     return template.allows(changed)
