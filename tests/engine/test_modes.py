@@ -77,6 +77,27 @@ def test_each_mode_decides_who_answers(here: Path, mode: str, path: str, by: str
         assert explanation.reply.status == answer.status
 
 
+@pytest.mark.parametrize("mode", ["simulate", "spy", "record", "compare"])
+@pytest.mark.parametrize("path", ["/favicon.ico", "/.well-known/appspecific/com.chrome.devtools.json"])
+def test_files_for_browsers_are_not_requests_of_the_app(here: Path, mode: str, path: str) -> None:
+    with FarBank(THEIRS) as bank:
+        engine = in_mode(here, bank, mode, **RECORDED.get(mode, {}))
+        (answer,) = ask(engine, sent(path))
+        assert not bank.seen
+
+    assert answer.status == 404
+    assert b"only browsers request this file" in answer.body
+    assert len(engine.journal) == 0
+
+
+def test_a_rule_can_answer_a_file_for_browsers(here: Path) -> None:
+    rule = {"id": "icon", "match": {"path": "/favicon.ico"}, "respond": {"status": 204}}
+    (here / "rules/rules.yaml").write_text(yaml.safe_dump({**RULES, "rules": [rule]}))
+    with FarBank(THEIRS) as bank:
+        (answer,) = ask(in_mode(here, bank, "spy"), sent("/favicon.ico"))
+    assert answer.status == 204
+
+
 @pytest.mark.by_turns("path")
 @pytest.mark.parametrize("mode", ["spy", "record", "compare"])
 @pytest.mark.parametrize("path", ["/v1/ours", "/v1/unknown", "/v1/theirs"])

@@ -13,7 +13,7 @@ from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.engine.destinations.own import Refusal
 from xs2a_sandbox.engine.route import BankRequest, Destination, Route
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.http import Request
+from xs2a_sandbox.http import Request, browser_files
 from xs2a_sandbox.http.messages import header_mistake
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import Target, split_target
@@ -94,6 +94,10 @@ class Routing:
         """
         bank = self.banks.choose(request)
         lookup = bank.find(request.method, target.segments)
+        if not lookup.is_known and browser_files.is_browser_file(request.method, request.target):
+            # As an own path it is not journaled.
+            missing = Refusal(browser_files.unavailable(request.target))
+            return Route(request, target, session, bank, missing, True, False)
         mode = find_mode("simulate" if is_twin else bank.real.mode_of(lookup.segments))
         if not lookup.is_known and self.banks.is_for_nobody(request, bank):
             raise self.banks.unknown_host(request)

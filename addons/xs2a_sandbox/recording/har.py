@@ -10,6 +10,7 @@ from typing import Any
 
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import browser_files
 from xs2a_sandbox.http.body import exact_number
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import from_har
@@ -121,8 +122,12 @@ def read_har(value: Any, file: Path) -> Foreign:
             left_out.append(f"log.entries[{number}]: it has no response")
             continue
         try:
-            entries.append(from_har(entry))
+            exchange = from_har(entry)
         except ValueError as error:
             raise ConfigError(f"{file}: log.entries[{number}]: {error}") from None
+        if browser_files.is_browser_file(exchange.method, exchange.target):
+            left_out.append(f"log.entries[{number}]: only browsers request {exchange.target}")
+            continue
+        entries.append(exchange)
     redacted = log.get("_redacted") if isinstance(log, Mapping) else None
     return Foreign(tuple(entries), tuple(left_out), redacted if isinstance(redacted, str) else None)

@@ -27,6 +27,12 @@ def test_blocked_requests_are_left_out() -> None:
     assert exchanges.left_out == ("log.entries[0]: it has no response",)
 
 
+def test_files_that_only_browsers_request_are_left_out() -> None:
+    exchanges = read_har(log([taped("/v1/a"), taped("/favicon.ico")]), FILE)
+    assert [entry.target for entry in exchanges.entries] == ["/v1/a"]
+    assert exchanges.left_out == ("log.entries[1]: only browsers request /favicon.ico",)
+
+
 @pytest.mark.parametrize(
     ("document", "complaint"),
     [

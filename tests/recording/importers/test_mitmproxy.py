@@ -49,13 +49,16 @@ def test_a_flow_becomes_an_exchange(tmp_path: Path) -> None:
 def test_flows_without_an_exchange_are_left_out(tmp_path: Path) -> None:
     connect = exchange()
     connect.request.method = "CONNECT"
-    exchanges = read(dump(tmp_path / "flows", tflow.tflow(err=True), tflow.ttcpflow(), connect, exchange()))
+    icon = exchange()
+    icon.request.method, icon.request.path = "GET", "/favicon.ico"
+    exchanges = read(dump(tmp_path / "flows", tflow.tflow(err=True), tflow.ttcpflow(), connect, icon, exchange()))
 
     assert len(exchanges.entries) == 1
     assert exchanges.left_out == (
         "flow 1: it has no response",
         "flow 2: its type is tcp, not HTTP",
         "flow 3: it only opened a connection",
+        "flow 4: only browsers request /favicon.ico",
     )
 
 

@@ -13,7 +13,7 @@ from mitmproxy.io import FlowReader
 
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http import Headers, browser_files
 from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import duration, split_url
@@ -37,6 +37,8 @@ def read(file: Path) -> Foreign:
                     left_out.append(f"flow {number}: it has no response")
                 elif dumped.request.method == "CONNECT":
                     left_out.append(f"flow {number}: it only opened a connection")
+                elif browser_files.is_browser_file(dumped.request.method, dumped.request.path):
+                    left_out.append(f"flow {number}: only browsers request {dumped.request.path}")
                 else:
                     entries.append(_entry(dumped, dumped.response))
                     room.take(len(entries[-1].body) + len(entries[-1].answer_body))
