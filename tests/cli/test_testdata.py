@@ -96,3 +96,17 @@ def test_bundled_and_custom_test_data(home: Path) -> None:
     (home / "cassettes").mkdir()
     (home / "cassettes/testdata.yaml").write_text("testdata: 2\n")
     assert json.loads(run("testdata", "--json").stdout)["accounts"] == []
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("dialect", "currency"), [("xs2a-1.84", "EUR"), ("obie-4.0", "GBP")])
+def test_the_data_are_those_of_the_dialect(dialect: str, currency: str) -> None:
+    listed = json.loads(run("testdata", "--json", "--dialect", dialect).stdout)
+    assert listed["accounts"][0]["currency"] == currency
+
+
+@pytest.mark.usefixtures("home")
+def test_a_wrong_dialect_is_an_error() -> None:
+    result = run("testdata", "--dialect", "obie")
+    assert result.exit_code == 2
+    assert "obie" in result.stderr

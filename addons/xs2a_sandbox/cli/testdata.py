@@ -7,22 +7,24 @@ from typing import Any
 
 import click
 
+from xs2a_sandbox.cli.flags import bank_flags
 from xs2a_sandbox.cli.help import command, json_option
 from xs2a_sandbox.config import load_settings
 
 Collections = Mapping[str, Mapping[str, Any]]
 
 
-@command(section="Inspect", examples=("xs2a-sandbox testdata", "xs2a-sandbox testdata --json"))
+@command(section="Inspect", examples=("xs2a-sandbox testdata --dialect obie-4.0", "xs2a-sandbox testdata --json"))
 @json_option
-def testdata(as_json: bool) -> None:
+@bank_flags
+def testdata(as_json: bool, **flags: Any) -> None:
     """List the test data, such as consents, accounts and payments.
 
     Also lists customers and clients, the TPPs that may request tokens.
     """
     from xs2a_sandbox.bank.loading import load_testdata
 
-    settings = load_settings()
+    settings = load_settings(flags)
     data = load_testdata(settings)
     listed = _list(data.at(settings.clock.today()), data.unknown_consents)
     if as_json:
@@ -38,7 +40,9 @@ def testdata(as_json: bool) -> None:
     console = Console(width=None if is_terminal else 140)
     for title, rows in listed.items():
         table = Table(title=title, title_justify="left", box=box.HEAVY_HEAD if is_terminal else None)
-        for column in rows[0] if rows else ():
+        if not rows:
+            continue
+        for column in rows[0]:
             table.add_column(column, overflow="fold")
         for row in rows:
             table.add_row(*(Text(_cell(value)) for value in row.values()))
