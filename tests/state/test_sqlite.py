@@ -121,6 +121,18 @@ def test_a_file_other_than_a_database_is_a_mistake(file: Path) -> None:
     assert file.read_text() == "Dear diary, " * 1000
 
 
+@pytest.mark.parametrize("size", [50, 4096, 6000])
+def test_a_file_that_was_cut_off_is_a_mistake_and_is_kept(file: Path, size: int) -> None:
+    SqliteStore(file).close()
+    file.write_bytes(file.read_bytes()[:size])
+
+    with pytest.raises(UserMistake, match="is damaged") as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+    assert file.stat().st_size == size
+
+
 def test_a_database_of_another_application_is_a_mistake(file: Path) -> None:
     with closing(sqlite3.connect(file)) as other:
         other.execute("create table documents (title text)")

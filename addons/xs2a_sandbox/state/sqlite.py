@@ -61,6 +61,7 @@ _LOOKS = (0.001, 0.004)
 _ROOM = 1024 * 1024
 """Bytes that must be free. A few hundred requests write a log file of this size."""
 
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _ELSE = "choose another one with --state sqlite:FILE, or keep the state in memory with --state memory:"
 
 
@@ -114,7 +115,7 @@ class SqliteStore:
                 self._connection.close()
                 raise
         except (OSError, sqlite3.Error) as error:
-            raise UserMistake(f"the state file {file} cannot be used: {error}; {_ELSE}") from None
+            raise unusable(file, error) from None
 
     def _find_index(self) -> SqliteIndex | None:
         """Write the version of the tables, and return the index if that commit is seen in it."""
@@ -390,6 +391,18 @@ class SqliteStore:
         self._unwritten.clear()
         if self._connection.in_transaction:
             self._connection.execute("rollback")
+
+
+def is_damage(error: BaseException | None) -> bool:
+    return getattr(error, "sqlite_errorcode", None) in _DAMAGED
+
+
+def unusable(file: Path, error: BaseException) -> UserMistake:
+    """Return the error for a state file that cannot be opened or read, with what to do."""
+    if not is_damage(error):
+        return UserMistake(f"the state file {file} cannot be used: {error}; {_ELSE}")
+    way = f"to begin with a new state, move it away, together with {file.name}-wal if there is one, or {_ELSE}"
+    return UserMistake(f"the state file {file} is damaged ({error}), and nothing in it was deleted: {way}")
 
 
 def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

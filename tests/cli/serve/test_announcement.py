@@ -131,8 +131,22 @@ def test_a_state_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
     file.write_text("this is not a database, and long enough to be looked at\n" * 100)
 
-    with pytest.raises(UserMistake, match="cannot be used"):
+    with pytest.raises(UserMistake, match="is damaged"):
         found_state(Settings(state=f"sqlite:{file}"))
+
+
+def test_a_state_file_with_damaged_pages_is_refused_and_kept(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    store = SqliteStore(file)
+    assert store.commit("s", {}, {}, {("payments", str(number)): {"a": "x" * 400} for number in range(200)})
+    store.close()
+    half = file.stat().st_size // 2
+    damaged = file.read_bytes()[:half] + b"\xa5" * half
+    file.write_bytes(damaged)
+
+    with pytest.raises(UserMistake, match=r"state\.db is damaged .*, and nothing in it was deleted: to begin"):
+        found_state(Settings(state=f"sqlite:{file}"))
+    assert file.read_bytes()[half:] == damaged[half:]
 
 
 def test_a_state_file_in_a_folder_that_cannot_be_read_is_refused(

@@ -122,12 +122,14 @@ def found_state(settings: Settings) -> str:
         return f"{file} (new)"
     if settings.reset:
         return f"{file} (reset)"
-    from xs2a_sandbox.state.sqlite import SqliteStore
+    from xs2a_sandbox.state.sqlite import SqliteStore, is_damage, unusable
 
     store = SqliteStore(file)
     try:
         counts = store.counts()
     except StoreUnavailable as error:
+        if error.__cause__ and is_damage(error.__cause__):
+            raise unusable(file, error.__cause__) from None
         return f"{file} (cannot be counted: {error})"
     finally:
         store.close()
