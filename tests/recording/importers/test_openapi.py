@@ -360,14 +360,21 @@ def test_what_json_schema_does_not_allow_is_left_out_and_noted(home: Path) -> No
         ("openapi: 3.0.0\npaths: {/a: {x-note: {}}}\n", "no path has an operation that can be imported"),
         (
             "openapi: 3.0.0\npaths: {/a: {get: {requestBody: {$ref: '#/components/no'}}}}\n",
-            "#/components/no in document.yaml does not exist; correct the reference",
+            "document.yaml:2:40: error schema: #/components/no in document.yaml does not exist; correct the reference",
+        ),
+        (
+            "swagger: '2.0'\npaths:\n  /a:\n    get:\n      responses: {200: {schema: {$ref: '#/definitions/no'}}}\n",
+            "document.yaml:5:40: error schema: #/components/schemas/no in document.yaml does not exist",
         ),
         (
             "openapi: 3.0.0\npaths: {/a: {get: {requestBody: {$ref: 'https://x.example/a.yaml'}}}}\n",
-            "https://x.example/a.yaml is a URL, which is never fetched",
+            "document.yaml:2:40: error schema: https://x.example/a.yaml is a URL, which is never fetched",
         ),
         ("openapi: 3.0.0\npaths: {/a: {$ref: '../out.yaml'}}\n", "outside"),
-        ("openapi: 3.0.0\npaths: {/a: {$ref: '#/paths/~1a'}}\n", "#/paths/~1a refers to itself"),
+        (
+            "openapi: 3.0.0\npaths: {/a: {$ref: '#/paths/~1a'}}\n",
+            "document.yaml:2:20: error schema: #/paths/~1a refers to itself",
+        ),
     ],
 )
 def test_a_broken_document_gets_an_error_with_its_place(home: Path, content: str, complaint: str) -> None:

@@ -1,7 +1,7 @@
 """Reads an OpenAPI document, 3.0, 3.1 or Swagger 2.0, with the files that it refers to."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +12,7 @@ from xs2a_sandbox.documents import openapi_schemas, own_file, yaml_reader
 from xs2a_sandbox.documents.document import Document
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
-from xs2a_sandbox.features.importing.openapi.swagger import upgrade
+from xs2a_sandbox.features.importing.openapi.swagger import moved, upgrade
 
 _MOST_STEPS = 50
 """The most references that are followed to one value."""
@@ -40,7 +40,7 @@ class ApiDocument:
     content: Mapping[str, Any]
     is_of_3_0: bool
     source: Document | None
-    _others: dict[Path, Any] = field(default_factory=dict)
+    _others: dict[Path, tuple[Any, Document | None]] = field(default_factory=dict)
 
     @property
     def root(self) -> Located:
@@ -57,36 +57,45 @@ class ApiDocument:
 
     def resolve(self, located: Located) -> Located:
         """Return the value that `$ref` leads to. Raises Unreadable if a reference is broken."""
+        start = located.file, ""
         for _ in range(_MOST_STEPS):
             reference = located.value.get("$ref") if isinstance(located.value, Mapping) else None
             if not isinstance(reference, str):
                 return located
+            start = located.file, reference
             located = self.follow(reference, located.file)
-        raise self.mistake(f"{reference} refers to itself")
+        file, reference = start
+        raise self._broken(reference, file, f"{reference} refers to itself")
 
     def follow(self, reference: str, file: Path) -> Located:
         """Return the target of a reference in that file. Raises Unreadable."""
         name, _, fragment = reference.partition("#")
         if urlsplit(name).scheme or name.startswith("//"):
-            raise self.mistake(
-                f"{reference} is a URL, which is never fetched: save that file next to {self.file.name}, and refer to "
-                "it there"
-            )
+            way = f"save that file next to {self.file.name}, and refer to it there"
+            raise self._broken(reference, file, f"{reference} is a URL, which is never fetched: {way}")
         other = (file.parent / unquote(name)).resolve() if name else file
         try:
             value = self._read(other)
             for step in parse_pointer(unquote(fragment)):
                 value = value[int(step) if isinstance(value, list) else step]
         except (KeyError, IndexError, ValueError, TypeError):
-            raise self.mistake(f"{reference} in {file.name} does not exist; correct the reference") from None
+            text = f"{reference} in {file.name} does not exist; correct the reference"
+            raise self._broken(reference, file, text) from None
         return Located(value, other)
+
+    def _broken(self, reference: str, file: Path, text: str) -> Unreadable:
+        """Return the error at the first place in the file that has the reference."""
+        source = self.source if file == self.file else self._others[file][1]
+        if source is None:
+            return Unreadable([Problem(file, 1, 1, "schema", text)])
+        return Unreadable([source.problem(next(_find(source.value, reference), ()), "schema", text)])
 
     def _read(self, file: Path) -> Any:
         if file == self.file:
             return self.content
         if file not in self._others:
-            self._others[file] = _parse(file, self.file.parent)[0]
-        return self._others[file]
+            self._others[file] = _parse(file, self.file.parent)
+        return self._others[file][0]
 
 
 def read_document(file: Path) -> ApiDocument:
@@ -112,6 +121,17 @@ def read_document(file: Path) -> ApiDocument:
         if not path.startswith("x-") and not isinstance(item, Mapping):
             raise document.mistake("a path must be a mapping of its methods", "paths", path)
     return document
+
+
+def _find(value: Any, reference: str) -> Iterator[tuple[str | int, ...]]:
+    """Yield the places of a reference, which may be in the form of Swagger 2.0."""
+    if isinstance(value, Mapping):
+        written = value.get("$ref")
+        if isinstance(written, str) and reference in (written, moved(written)):
+            yield ("$ref",)
+    members = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for name, member in members:
+        yield from ((name, *place) for place in _find(member, reference))
 
 
 def is_openapi(content: Any) -> bool:

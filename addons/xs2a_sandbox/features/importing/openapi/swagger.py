@@ -44,12 +44,13 @@ def _move(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     return {
-        name: _moved(inner) if name == "$ref" and isinstance(inner, str) else _move(inner)
+        name: moved(inner) if name == "$ref" and isinstance(inner, str) else _move(inner)
         for name, inner in value.items()
     }
 
 
-def _moved(reference: str) -> str:
+def moved(reference: str) -> str:
+    """Return the reference of Swagger 2.0 as OpenAPI 3.0 writes it."""
     file, separator, pointer = reference.partition("#/")
     section, slash, rest = pointer.partition("/")
     return f"{file}#/components/{_MOVED[section]}/{rest}" if separator and slash and section in _MOVED else reference
