@@ -9,7 +9,6 @@ from xs2a_sandbox.config.real_bank import unknown_host
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.origin import host_of
-from xs2a_sandbox.http.target import split_target
 
 
 class Banks:
@@ -21,8 +20,6 @@ class Banks:
         self.are_personal = any(bank.is_personal for bank in self.all)
         """True if requests to any of the banks may contain data of real people."""
         self.vary_by_request_id = any(bank.interface.varies_by_request_id for bank in self.all)
-        operations = (operation for bank in self.all for operation in bank.interface.operations.values())
-        self._reading = {operation.method for operation in operations if operation.reads}
         self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
         # Longest path first: if banks share a host, the path of the request selects the bank.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
@@ -40,13 +37,6 @@ class Banks:
             if unnamed or (bank.real.hosts and not bank.real.at(request).is_named_by(request)):
                 raise self.unknown_host(request)
         return bank
-
-    def is_read(self, request: Request) -> bool:
-        """Return whether the request is for an operation that changes nothing."""
-        if request.method not in self._reading:
-            return False
-        operation = self.bank_of(request).glance(request.method, split_target(request.target).segments).operation
-        return operation is not None and operation.reads
 
     def is_for_nobody(self, request: Request, bank: Bank) -> bool:
         """Return whether a request at the proxy needs a real bank although none is configured."""

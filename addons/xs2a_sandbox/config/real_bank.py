@@ -226,8 +226,9 @@ class RealBank:
 
         Without a URL this is a mode that asks no bank.
         """
-        mode = self._pick_mode(segments)
-        return "simulate" if self.url is None and find_mode(mode).asks_bank else mode
+        mode = self._pick_mode(segments) if self.modes else self.mode or "simulate"
+        is_impossible = self.url is None and mode != "simulate" and find_mode(mode).asks_bank
+        return "simulate" if is_impossible else mode
 
     def _pick_mode(self, segments: Sequence[str]) -> str:
         path = "/" + "/".join(segments)

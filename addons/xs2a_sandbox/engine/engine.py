@@ -108,7 +108,8 @@ class Engine:
 
         Raises TimeoutError if the delay is longer than any client waits.
         """
-        return self.repeat(request) or await self.answer_anew(request)
+        stack = self._stack
+        return stack.cache.repeat(request) or await stack.answer(request)
 
     def repeat(self, request: Request) -> Response | None:
         """Return the cached answer to a repeated request, or None. Never waits and never raises."""

@@ -34,13 +34,14 @@ def is_own_path(segments: tuple[str, ...]) -> bool:
 class Routing:
     """All destinations: `own` are those below `/_sandbox/` in order, each with the requests that it takes.
 
-    `forwards` says whether a request is for a host to forward to. `may_be_personal` says whether requests can contain
-    data of real people. Without `prefers` the header X-Sandbox-Prefer is ignored.
+    `forwards` says whether a request is for a host to forward to; it is None if there are no such hosts.
+    `may_be_personal` says whether requests can contain data of real people. Without `prefers` the header
+    X-Sandbox-Prefer is ignored.
     """
 
     banks: Banks
     limits: Limits
-    forwards: Callable[[Request], bool]
+    forwards: Callable[[Request], bool] | None
     forward: Destination
     own: tuple[tuple[Takes, Destination], ...]
     modes: Mapping[str, Destination]
@@ -56,18 +57,18 @@ class Routing:
         try:
             target = split_target(request.target)
             session, segments = session_name(request, target.segments)
-            target = Target(segments, target.query)
+            if segments is not target.segments:
+                target = Target(segments, target.query)
             if mistake := header_mistake(request.headers):
                 raise BankError("format-error", expected=mistake)
             if too_large := self.limits.excess(request):
                 raise BankError(too_large[0], limit=too_large[1])
-            if self.forwards(request):
-                destination = self.forward
-                own_path = is_own_path(segments)
-                return Route(request, target, session, self.banks.default, destination, own_path, self.may_be_personal)
-            if not is_own_path(segments):
-                return self.to_bank(request, target, session, is_twin=is_twin)
-            return self._find_own(request, target, session, is_twin)
+            is_own = is_own_path(segments)
+            if self.forwards and self.forwards(request):
+                return Route(request, target, session, self.banks.default, self.forward, is_own, self.may_be_personal)
+            if is_own:
+                return self._find_own(request, target, session, is_twin)
+            return self.to_bank(request, target, session, is_twin=is_twin)
         except Exception as error:
             bank, own_path = self.banks.default, is_own_path(segments)
             return Route(request, target, session, bank, Refusal(error), own_path, self.may_be_personal)
@@ -101,8 +102,8 @@ class Routing:
         mode = find_mode("simulate" if is_twin else bank.real.mode_of(lookup.segments))
         if not lookup.is_known and self.banks.is_for_nobody(request, bank):
             raise self.banks.unknown_host(request)
-        found = Target(lookup.segments, target.query)
         count = len(target.segments)
+        found = target if len(lookup.segments) == count else Target(lookup.segments, target.query)
         to_bank = BankRequest(request, count, found, bank, lookup, mode.name, session, self.public_url, is_twin)
         is_personal = is_twin or mode.is_personal or bank.replays_personal
         is_own = is_own_path(target.segments)

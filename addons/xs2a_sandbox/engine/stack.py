@@ -31,11 +31,11 @@ from xs2a_sandbox.engine.holds import Holds
 from xs2a_sandbox.engine.refusals import Refusals
 from xs2a_sandbox.engine.route import Destination, Route, Step
 from xs2a_sandbox.engine.routing import Routing, Takes
-from xs2a_sandbox.engine.steps.failures import Failing, Refusing
 from xs2a_sandbox.engine.steps.finishing import Finishing, Seal
 from xs2a_sandbox.engine.steps.holding import Holding
 from xs2a_sandbox.engine.steps.journaling import Journaling, Listener, PassTime, sleep
 from xs2a_sandbox.engine.steps.landing import Landing
+from xs2a_sandbox.engine.steps.refusing import Refusing
 from xs2a_sandbox.engine.steps.response_cache import ResponseCache
 from xs2a_sandbox.engine.transactions import Transactions
 from xs2a_sandbox.errors import ConfigError
@@ -130,28 +130,32 @@ class Stack:
         )
         self.refusals = Refusals(banks.default, self.transactions)
         self.refusing = Refusing(self.refusals)
-        self.landing = Landing(self.refusing, parts.front_page, self.guard)
-        finishing = Finishing(self.landing, parts.seal, parts.display, parts.debug_headers)
+        self.landing = Landing(parts.front_page, self.guard)
+        finishing = Finishing(self.refusing, self.landing, parts.seal, parts.display, parts.debug_headers)
         holding: Step = finishing
         # A remote store has no data of real people without redaction, so nothing is held that would be listed there.
         if not isinstance(parts.store, RemoteStore) or (parts.holds.are_shared and not parts.may_be_personal):
             holding = Holding(finishing, parts.holds, parts.store, self.guard, lambda edited: self.routing.find(edited))
-        failing = Failing(holding, finishing, self.refusals)
         listeners = [*([parts.on_exchange] if parts.on_exchange else []), *plugins().collect("listeners")]
         self.journaling = Journaling(
-            failing, parts.journal, parts.metrics, listeners, parts.tracing, parts.display, parts.pass_time
+            holding,
+            lambda route, failure: finishing.finish(route, self.refusals.failure(route, failure)),
+            parts.journal,
+            parts.metrics,
+            listeners,
+            parts.tracing,
+            parts.display,
+            parts.pass_time,
         )
         # A remote store does not report writes by others.
         watched = None if isinstance(parts.store, RemoteStore) else parts.store
-        self.cache = ResponseCache(
-            watched, self.journaling.tell_again, banks.is_read, varies_by_id=banks.vary_by_request_id
-        )
+        self.cache = ResponseCache(watched, self.journaling.tell_again, varies_by_id=banks.vary_by_request_id)
 
         self._parts, self._simulate = parts, Simulate(self.transactions, parts.prefer)
         self.routing = Routing(
             banks,
             parts.limits,
-            parts.egress.forwards,
+            parts.egress.forwards if parts.egress.can_forward else None,
             Forward(parts.egress, self.guard, self.transactions),
             tuple(self._own(parts, sandbox)),
             {
@@ -178,14 +182,12 @@ class Stack:
 
     async def answer(self, request: Request) -> Response:
         """Answer the request. Raises TimeoutError if a delay is longer than any client waits."""
-        return await self.cache.answer(request, self._answer_anew)
-
-    async def _answer_anew(self, request: Request) -> Answer:
         route = self.routing.find(request)
         answer = await self.journaling(route)
         if self._parts.on_answer:
             await self._parts.on_answer(route, answer)
-        return answer
+        self.cache.keep(request, answer)
+        return answer.response
 
     async def _answer_as_twin(self, request: Request) -> Answer:
         return await self.refusing(self.routing.find(request, is_twin=True))

@@ -1,4 +1,4 @@
-"""Finishes an answer for the client: signs it, applies faults to it, and adds the sandbox's headers."""
+"""Finishes an answer for the client: shows a page instead, signs it, applies faults, and adds the sandbox's headers."""
 
 import logging
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from xs2a_sandbox.bank import Answer
 from xs2a_sandbox.cassette.body_faults import BODY_FAULTS, corrupt
 from xs2a_sandbox.engine.route import Route, Step
 from xs2a_sandbox.engine.steps.journaling import reason_of
+from xs2a_sandbox.engine.steps.landing import Landing
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.confinement import confine
 from xs2a_sandbox.journal.display import Display
@@ -26,6 +27,7 @@ class Finishing:
     """`display` decides how exchanges may be shown."""
 
     step: Step
+    landing: Landing
     seal: Seal | None
     display: Display | None
     debug_headers: bool
@@ -33,7 +35,11 @@ class Finishing:
     async def __call__(self, route: Route) -> Answer:
         """Return the finished answer. Raises ConfigError if it cannot be signed."""
         answer = await self.step(route)
-        return await self.finish(route, self._seal(route, answer))
+        if answer.refusal and (page := self.landing.page(route, answer.refusal.name)):
+            answer = Answer(page, is_journaled=False, is_personal=False)
+        elif self.seal and route.bank.interface.signatures.answers:
+            answer = self._sign(route, answer, self.seal)
+        return await self.finish(route, answer)
 
     async def finish(self, route: Route, answer: Answer) -> Answer:
         response, warnings = answer.response, tuple(answer.warnings)
@@ -68,15 +74,14 @@ class Finishing:
             is_personal=route.is_personal if answer.is_personal is None else answer.is_personal,
         )
 
-    def _seal(self, route: Route, answer: Answer) -> Answer:
-        """Return the answer with the bank's signature, if its dialect has one. Raises ConfigError."""
+    def _sign(self, route: Route, answer: Answer, seal: Seal) -> Answer:
+        """Return the answer with the bank's signature, if its dialect signs this one. Raises ConfigError."""
         rules = route.bank.interface.signatures
-        if rules.answers is None or self.seal is None or not rules.signs(route.target.segments):
-            return answer
         # A real bank signs its own answers, and pages are for browsers.
-        if answer.source == "bank" or not answer.is_journaled or route.is_own or answer.response.rest:
+        is_ours = answer.source != "bank" and answer.is_journaled and not route.is_own
+        if not is_ours or answer.response.rest or not rules.signs(route.target.segments):
             return answer
-        return structs.replace(answer, response=self.seal(answer.response, rules))
+        return structs.replace(answer, response=seal(answer.response, rules))
 
     def _reason(self, route: Route, answer: Answer) -> str | None:
         """Return why a request failed, as it may be shown, or None if that cannot be computed."""

@@ -44,7 +44,10 @@ async def sleep(seconds: float, session: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Journaling:
+    """`fail` returns the answer if the step below raised an exception."""
+
     step: Step
+    fail: Callable[[Route, Exception], Awaitable[Answer]]
     journal: Journal
     metrics: Metrics
     listeners: Sequence[Listener]
@@ -58,7 +61,10 @@ class Journaling:
         Raises TimeoutError if `pass_time` does.
         """
         started = time.perf_counter()
-        answer = await self.step(route)
+        try:
+            answer = await self.step(route)
+        except Exception as failure:
+            answer = await self.fail(route, failure)
         if answer.delay:
             try:
                 await self.pass_time(answer.delay, route.session)

@@ -1,12 +1,11 @@
-"""Shows the front page, its icon or a link back when a browser requests a missing page of the sandbox itself."""
+"""The front page, its icon or a link back, if a browser requests a missing page of the sandbox itself."""
 
 from dataclasses import dataclass
 
-from xs2a_sandbox.bank import Answer
 from xs2a_sandbox.bank.sca_pages.html import Page, icon, show
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.front_page import FrontPage, asks_for_html
-from xs2a_sandbox.engine.route import Route, Step
+from xs2a_sandbox.engine.route import Route
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import split_target
@@ -16,15 +15,8 @@ from xs2a_sandbox.http.target import split_target
 class Landing:
     """Without a `front_page` it shows nothing."""
 
-    step: Step
     front_page: FrontPage | None
     guard: Guard
-
-    async def __call__(self, route: Route) -> Answer:
-        answer = await self.step(route)
-        if answer.refusal and (page := self.page(route, answer.refusal.name)):
-            return Answer(page, is_journaled=False, is_personal=False)
-        return answer
 
     def page(self, route: Route, error: str | None) -> Response | None:
         """Return the page that replaces the error, unless the bank has something there."""

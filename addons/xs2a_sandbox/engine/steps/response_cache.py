@@ -5,7 +5,7 @@ has begun. All of the request counts, except for its X-Request-ID if the cassett
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -32,9 +32,6 @@ _is_uuid = FORMATS["uuid"]
 
 type Question = tuple[tuple[tuple[str, str], ...], tuple[object, ...]]
 """The headers that count, and the place of the request, which starts with its target."""
-
-type IsRead = Callable[[Request], bool]
-"""Returns whether a request is a read, which changes nothing at its bank."""
 
 type Tell = Callable[[Request, Response, LogEntry, float], None]
 """Records an exchange that repeats an earlier one, with its duration in seconds."""
@@ -82,23 +79,23 @@ class CachedResponse:
 class ResponseCache:
     """Caches answers. `varies_by_id` says whether they depend on X-Request-ID.
 
-    `tell` is called for each repeated answer.
-
-    `is_read` recognises the reads among requests with methods other than GET. Nothing is cached without a `store` that
-    reports changes at once.
+    `tell` is called for each repeated answer. Nothing is cached without a `store` that reports changes at once.
     """
 
-    def __init__(self, store: Store | None, tell: Tell, is_read: IsRead, *, varies_by_id: bool) -> None:
+    def __init__(self, store: Store | None, tell: Tell, *, varies_by_id: bool) -> None:
         self._store = store
         self._tell = tell
-        self._is_read = is_read
         self._varies_by_id = varies_by_id
         self._kept: dict[Question, CachedResponse] = {}
+        self._methods: set[str] = set()
+        """The methods of requests whose answers have been cached. Others need no look at their headers and body."""
         self._size = 0
         self._questions: dict[int, None] = {}
 
     def repeat(self, request: Request) -> Response | None:
         """Return the cached answer to a repeated request, or None. Never waits and never raises."""
+        if request.method not in self._methods:
+            return None
         started = time.perf_counter()
         question = self.question(request)
         kept = None if question is None else self.find(question)
@@ -108,18 +105,9 @@ class ResponseCache:
         self._tell(request, response, kept.entry, time.perf_counter() - started)
         return response
 
-    async def answer(self, request: Request, step: Callable[[Request], Awaitable[Answer]]) -> Response:
-        """Return the answer of the step below. It is cached if the same question was asked before."""
-        question = self.question(request)
-        is_repeated = question is not None and self.is_repeated(question)
-        answer = await step(request)
-        if is_repeated and question is not None:
-            self.keep(question, request, answer)
-        return answer.response
-
     def question(self, request: Request) -> Question | None:
         """Return everything in the request that an answer can depend on, or None if its answer is not cached."""
-        if self._store is None or not self._may_be_kept(request):
+        if len(request.body) > _LARGEST_QUESTION:
             return None
         pairs = request.headers.pairs
         if not self._varies_by_id and (id := request.headers.first.get(NAME)):
@@ -131,12 +119,6 @@ class ResponseCache:
             request.target, request.host, request.door, request.scheme, request.port, request.user, request.tunnel,
             request.certificates, request.method, request.body,
         )  # fmt: skip
-
-    def _may_be_kept(self, request: Request) -> bool:
-        if len(request.body) > _LARGEST_QUESTION:
-            return False
-        # Most reads are a GET, so look no further here.
-        return request.method == "GET" or self._is_read(request)
 
     def find(self, question: Question) -> CachedResponse | None:
         kept = self._kept.get(question)
@@ -158,10 +140,19 @@ class ResponseCache:
         self._questions[key] = None
         return False
 
-    def keep(self, question: Question, request: Request, answer: Answer) -> None:
-        """Cache the answer, unless it could change for a reason that would not be noticed."""
+    def keep(self, request: Request, answer: Answer) -> None:
+        """Cache the answer to a read if the same question was asked before.
+
+        It is not cached if it could change for a reason that would not be noticed.
+        """
         call, response, entry = answer.call, answer.response, answer.entry
-        if call is None or entry is None or not isinstance(call.clock, WatchedClock) or not _is_settled(call, answer):
+        # Only the calls of reads have a watched clock.
+        if self._store is None or call is None or entry is None or not isinstance(call.clock, WatchedClock):
+            return
+        if not _is_settled(call, answer):
+            return
+        question = self.question(request)
+        if question is None or not self.is_repeated(question):
             return
         id = request.headers.first.get(NAME)
         echoes = _positions(NAME, id, response) if id and not self._varies_by_id else ()
@@ -177,6 +168,7 @@ class ResponseCache:
         self._size += len(response.body)
         while len(self._kept) >= _COUNT or self._size > _BYTES:
             self._forget(next(iter(self._kept)))
+        self._methods.add(request.method)
         self._kept[question] = CachedResponse(
             response,
             entry,
@@ -193,8 +185,6 @@ class ResponseCache:
 
     def has_like(self, request: Request) -> bool:
         """Return whether a cached answer has the same target, with at least these headers."""
-        if not self._may_be_kept(request):
-            return False
         fields = {(name.lower(), value) for name, value in request.headers if name.lower() != NAME}
         return any(
             place[0] == request.target

@@ -1,11 +1,10 @@
-"""Converts exceptions to answers."""
+"""Lets the destination answer, and converts errors to answers."""
 
 from dataclasses import dataclass
 
 from xs2a_sandbox.bank import Answer
 from xs2a_sandbox.engine.refusals import Refusals
-from xs2a_sandbox.engine.route import Route, Step
-from xs2a_sandbox.engine.steps.finishing import Finishing
+from xs2a_sandbox.engine.route import Route
 from xs2a_sandbox.errors import BankError, Refused
 
 
@@ -23,18 +22,3 @@ class Refusing:
             return await route.destination.answer(route)
         except (BankError, Refused) as error:
             return self.refusals.answer(route, error)
-
-
-@dataclass(frozen=True, slots=True)
-class Failing:
-    """Answers with 500 if a step below raises an exception."""
-
-    step: Step
-    finishing: Finishing
-    refusals: Refusals
-
-    async def __call__(self, route: Route) -> Answer:
-        try:
-            return await self.step(route)
-        except Exception as failure:
-            return await self.finishing.finish(route, self.refusals.failure(route, failure))
