@@ -19,7 +19,7 @@ import pytest
 
 from tests.contract.control import Control
 from tests.contract.doors import BANK, DOORS, MITMPROXY, WIRES, Bank, InProcess, Send, Wire
-from tests.support import compared_requirements, noted_handlers
+from tests.support import compared_bodies, compared_requirements, noted_handlers
 from tests.support.certificates import issued
 from tests.support.roads import proxy_doors
 from tests.support.turns import third_through_sockets
@@ -48,15 +48,18 @@ def _noted_handlers() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compared_requirements() -> None:
+def _compared() -> None:
     compared_requirements.install()
+    compared_bodies.install()
 
 
 @pytest.fixture(autouse=True)
-def _compiled_requirements_agree(_compared_requirements: None) -> Iterator[None]:
+def _compiled_code_agrees(_compared: None) -> Iterator[None]:
     compared_requirements.DIFFERENT.clear()
+    compared_bodies.DIFFERENT.clear()
     yield
     assert compared_requirements.DIFFERENT == []
+    assert compared_bodies.DIFFERENT == []
 
 
 @pytest.fixture(autouse=True)

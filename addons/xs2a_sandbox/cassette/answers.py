@@ -5,11 +5,13 @@ import math
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from operator import is_
 from typing import Any
 
+from xs2a_sandbox.cassette.body_source import BodySource, Nulls, WriteBody
 from xs2a_sandbox.cassette.evaluation.expressions import (
     Render,
     Scope,
@@ -18,10 +20,10 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     compile_value,
     render,
 )
-from xs2a_sandbox.cassette.evaluation.shapes import compile_shapes
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.config.readers import LONGEST, seconds
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_schema import Schema, leave_unchanged
 from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse
 from xs2a_sandbox.http import Response, to_json
 from xs2a_sandbox.state import Transaction
@@ -152,12 +154,16 @@ NO_BODY = object()
 
 @dataclass(frozen=True, slots=True)
 class ResponseTemplate:
-    """One `respond`, or one entry of a `sequence`. Values with expressions are compiled to functions of the scope."""
+    """One `respond`, or one entry of a `sequence`. Values with expressions are compiled to functions of the scope.
+
+    `writers` write the `body`, by the schema whose nulls are filled in.
+    """
 
     status: int | Render = 200
     when: Callable[[Scope], bool] | None = None
     headers: tuple[tuple[str, Any], ...] = ()
     body: Any = NO_BODY
+    writers: "BodyWriters" = field(default_factory=lambda: BodyWriters(NO_BODY, None, frozenset(), None))
     content: bytes | Render | str | None = None
     nulls: str | None = None
     schema: str | None = None
@@ -173,6 +179,12 @@ class ResponseTemplate:
     @property
     def is_empty(self) -> bool:
         return not self.has_json and self.content is None
+
+    def schema_name(self, names: Mapping[str, str], status: int | None = None) -> str | None:
+        """Return the schema whose nulls are filled in. `names` are the schemas of the operation by status."""
+        if self.nulls != "fill":
+            return None
+        return self.schema or names.get(str(self.status if status is None else status))
 
     @property
     def is_fixed(self) -> bool:
@@ -219,13 +231,15 @@ def compile_answer(
     if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):
         report(("status",), f"an answer with status {spec['status']} cannot have a body")
     status, headers, delay = compile_fields(spec, roots, report)
+    body, nulls = compile_at(spec["body"], "body") if "body" in spec else NO_BODY, spec.get("nulls")
     return ResponseTemplate(
         status=200 if status is None else status,
         when=attempt(compile_condition, "when", roots),
         headers=headers,
-        body=_compile_on_use(compile_at(spec["body"], "body"), spec["body"], roots) if "body" in spec else NO_BODY,
+        body=body,
+        writers=BodyWriters(body, spec.get("body"), roots, nulls),
         content=content,
-        nulls=spec.get("nulls"),
+        nulls=nulls,
         schema=spec.get("schema"),
         error=spec.get("error"),
         values=compile_at(spec.get("values", {}), "values"),
@@ -234,23 +248,36 @@ def compile_answer(
     )
 
 
-def _compile_on_use(compiled: Any, written: Any, roots: frozenset[str]) -> Any:
-    """Return the compiled template as one function, which takes half the time. It is made at the first use.
+class BodyWriters(dict[Schema | None, WriteBody]):
+    """The functions that write a body, by schema. Each is compiled at its first use."""
 
-    A template that uses shapes stays as it is, because the shapes are known only when all layers have been read.
-    """
-    if not callable(compiled) or isinstance(written, str):
-        return compiled
-    render: Render | None = None
+    def __init__(self, body: Any, written: Any, roots: frozenset[str], nulls: str | None) -> None:
+        self._body, self._written, self._roots = body, written, roots
+        self._drop = without_nulls if nulls == "drop" else None
 
-    def make(scope: Scope) -> Any:
-        nonlocal render
-        if render is None:
-            shape = compile_shapes({"": written}, roots, lambda *_: None)[""]
-            render = compiled if shape.uses else lambda scope: shape.one(scope, None)
-        return render(scope)
+    def __missing__(self, schema: Schema | None) -> WriteBody:
+        if not callable(self._body):
+            text = self.interpret(schema, {})
+            self[schema] = lambda scope: text
+        else:
+            try:
+                self[schema] = self._source("write_body", schema).compile()
+            except (SyntaxError, RecursionError, MemoryError):
+                # Python limits how deep its code may be nested.
+                self[schema] = partial(self.interpret, schema)
+        return self[schema]
 
-    return make
+    def show(self, name: str, schema: Schema | None) -> str:
+        """Return the Python that writes the body, for people."""
+        return self._source(name, schema).text if callable(self._body) else f"{name} = {self.interpret(schema, {})!r}"
+
+    def _source(self, name: str, schema: Schema | None) -> BodySource:
+        return BodySource(self._written, self._roots, Nulls(schema.node if schema else None, self._drop), name)
+
+    def interpret(self, schema: Schema | None, scope: Scope) -> bytes:
+        """Write the body step by step, with the same result."""
+        complete = schema.fill if schema else self._drop or leave_unchanged
+        return to_json(complete(render(self._body, scope)))
 
 
 def compile_fields(
@@ -306,12 +333,9 @@ def write(
     status = answer.status if isinstance(answer.status, int) else status_of(answer.status(scope))
     headers = render_headers(add_headers(answer.headers, every), scope)
     if answer.body is not NO_BODY:
-        body = render(answer.body, scope)
-        if answer.nulls == "fill" and (schema := answer.schema or names.get(str(status))):
-            body = schemas[schema].fill(body)
-        elif answer.nulls == "drop":
-            body = without_nulls(body)
-        return Response(status, with_content_type(headers, JSON), to_json(body), answer.fault)
+        schema = answer.schema_name(names, status)
+        body = answer.writers[schemas[schema] if schema else None](scope)
+        return Response(status, with_content_type(headers, JSON), body, answer.fault)
     if answer.content is None:
         return Response(status, tuple(headers), b"", answer.fault)
     content = render(answer.content, scope)

@@ -213,11 +213,12 @@ def _compiled(settings: Settings, request: DescribedRequest) -> str:
     from xs2a_sandbox.engine.build import build
     from xs2a_sandbox.explain.compiled import show_compiled
 
-    explanation = build(replace(settings, state="memory:", reset=False)).explain(described_request.read(request))
+    engine = build(replace(settings, state="memory:", reset=False))
+    explanation = engine.explain(described_request.read(request))
     if explanation.by is None:
         text = f"no rule or operation answers {request['method']} {explanation.path}, so there is no code"
         raise click.UsageError(f"{text}: run the command without --compiled to see what is near")
-    return show_compiled(explanation.by.candidate.entry, collect_handlers())
+    return show_compiled(explanation.by.candidate.entry, engine.interface, engine.schemas, collect_handlers())
 
 
 def _offline(settings: Settings, request: DescribedRequest) -> dict[str, Any]:

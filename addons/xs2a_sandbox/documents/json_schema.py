@@ -77,7 +77,7 @@ class Node:
 
 def make_filler(node: Node) -> Fill:
     """Return a function that adds null for every missing member that may be null, in the order of the schema."""
-    return _fill(node, {}) or _leave_unchanged
+    return _fill(node, {}) or leave_unchanged
 
 
 def make_lister(node: Node) -> Callable[[Any], list[str]]:
@@ -93,22 +93,22 @@ def make_lister(node: Node) -> Callable[[Any], list[str]]:
     return find_unlisted
 
 
-def _leave_unchanged(value: Any) -> Any:
+def leave_unchanged(value: Any) -> Any:
     return value
 
 
 def _fill(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
     """Return None if nothing below can be filled, so that such values are skipped.
 
-    `begun` holds the parts seen so far, with `_leave_unchanged` for those above, because a schema may be recursive.
+    `begun` holds the parts seen so far, with `leave_unchanged` for those above, because a schema may be recursive.
     """
     node = node.resolve()
     key = id(node.schema)
     if key not in begun:
-        begun[key] = _leave_unchanged
+        begun[key] = leave_unchanged
         begun[key] = _fill_of(node, begun)
-    elif begun[key] is _leave_unchanged:
-        return lambda value: (begun[key] or _leave_unchanged)(value)
+    elif begun[key] is leave_unchanged:
+        return lambda value: (begun[key] or leave_unchanged)(value)
     return begun[key]
 
 

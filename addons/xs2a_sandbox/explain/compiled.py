@@ -2,21 +2,25 @@
 
 from collections.abc import Iterator, Mapping
 
-from xs2a_sandbox.cassette import Operation, Rule
-from xs2a_sandbox.cassette.evaluation.expressions import RESULT_ROOTS, ROOTS
-from xs2a_sandbox.cassette.evaluation.shape_source import write_function
+from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.inputs import write_source
 from xs2a_sandbox.cassette.model import answers
 from xs2a_sandbox.cassette.requirement_source import RequirementSource
+from xs2a_sandbox.cassette.schema_names import names_by_status, possible_names
+from xs2a_sandbox.documents import Schemas
 
 
-def show_compiled(entry: Operation | Rule, handlers: Mapping[str, Handler]) -> str:
+def show_compiled(
+    entry: Operation | Rule, interface: Interface, schemas: Schemas, handlers: Mapping[str, Handler]
+) -> str:
     """Return the code that checks a request, reads the inputs of the handler and writes the body of the answer."""
-    return "\n\n\n".join(_parts(entry, handlers)) + "\n"
+    return "\n\n\n".join(_parts(entry, interface, schemas, handlers)) + "\n"
 
 
-def _parts(entry: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator[str]:
+def _parts(
+    entry: Operation | Rule, interface: Interface, schemas: Schemas, handlers: Mapping[str, Handler]
+) -> Iterator[str]:
     kind = "operation" if isinstance(entry, Operation) else "rule"
     yield f"# The {kind} {entry.id}, {entry.origin.place}"
     if entry.require:
@@ -28,8 +32,10 @@ def _parts(entry: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator
         as_written = [text for text in taken if text.startswith("#")]
         yield "\n".join([f"# The inputs of the handler {handler.name}", *as_written])
         yield from (text for text in taken if text not in as_written)
-    roots = RESULT_ROOTS if behaviour.handler else ROOTS
     for pointer, answer in answers(entry):
         if answer.has_json:
-            name = "_".join(map(str, pointer))
-            yield f"# The body of the answer\n{write_function(name, entry.origin.at((*pointer, 'body')), roots)}"
+            operation = entry if isinstance(entry, Operation) else interface.operations.get(entry.operation or "")
+            # The schemas of several products fill in the same nulls.
+            schema = next(iter(possible_names(answer.schema_name(names_by_status(entry, operation)), operation)), None)
+            code = answer.writers.show("_".join(map(str, pointer)), schemas[schema] if schema else None)
+            yield f"# The body of the answer\n{code}"

@@ -434,6 +434,13 @@ def is_shaped(value: Mapping[str, Any]) -> bool:
     return value.keys() <= _SHAPED and isinstance(value.get("shape"), str)
 
 
+def is_with_shapes(template: Any) -> bool:
+    """Return whether the template uses shapes anywhere."""
+    if isinstance(template, dict):
+        return (is_special(template) and "shape" in template) or any(map(is_with_shapes, template.values()))
+    return isinstance(template, list) and any(map(is_with_shapes, template))
+
+
 def is_renamed(value: Mapping[str, Any]) -> bool:
     return value.keys() <= _RENAMED and isinstance(value.get("rename"), dict)
 

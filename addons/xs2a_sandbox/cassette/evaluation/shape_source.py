@@ -57,7 +57,8 @@ _DEEPEST = 40
 _LONGEST_LITERAL = 15
 """The most members of a dict literal. Above that, copying a dict and changing it takes half the time."""
 _COMPARED = {"eq": "==", "ne": "!=", "in": "in", "notin": "not in"}
-_ALWAYS_THERE = ("{", "[", "'", '"')
+ALWAYS_THERE = ("{", "[", "'", '"')
+"""How the Python of values begins that are never null."""
 
 
 class Use(NamedTuple):
@@ -92,7 +93,7 @@ class ShapeSource:
         """Add the function of one shape. Calls `report` with each mistake and its place in the template."""
         written = self.written[name] = Written()
         self.lines.append(f"def {self.functions[name]}(scope, it):")
-        block = _Block(self, written, report, 1, {IT: "it"})
+        block = Block(self, written, report, 1, {IT: "it"})
         block.add(f"return {block.value(template, ())}")
         return written
 
@@ -127,8 +128,12 @@ def write_function(name: str, template: Any, roots: frozenset[str]) -> str:
     source = ShapeSource([""], roots)
     source.functions[""] = name
     source.write("", template, lambda pointer, text: None)
-    values = [f"{name} = {_show_value(value)}" for name, value in source.values.items() if name not in _CALLED]
-    return "\n".join([*source.lines, *values])
+    return "\n".join([*source.lines, *show_values(source.values)])
+
+
+def show_values(values: Mapping[str, Any]) -> list[str]:
+    """Return the lines that define the values of generated code, for people."""
+    return [f"{name} = {_show_value(value)}" for name, value in values.items() if name not in _CALLED]
 
 
 def _show_value(value: Any) -> str:
@@ -143,7 +148,7 @@ class _Unwritten(Exception):
     """Raised for an expression that has no Python translation and must be evaluated in the ordinary way."""
 
 
-class _Block:
+class Block:
     """Lines of one indentation level. `variables` are the roots that are variables of the function."""
 
     def __init__(
@@ -153,7 +158,7 @@ class _Block:
         report: Report,
         indent: int,
         variables: Mapping[str, str],
-        outer: "_Block | None" = None,
+        outer: "Block | None" = None,
     ) -> None:
         self._source = source
         self._written = written
@@ -179,7 +184,7 @@ class _Block:
                 return self._shaped(template, pointer)
             if is_renamed(template):
                 return self._renamed(template, pointer)
-        if _is_constant(template):
+        if is_constant(template):
             return repr(template) if template is None else self._source.bind(template)
         if isinstance(template, dict):
             return self._mapping(template, pointer)
@@ -194,22 +199,22 @@ class _Block:
         literal = self._literal(template, dict(list(values.items())[:first]))
         if first == len(values):
             return literal
-        made = literal if literal.isidentifier() else self._keep(literal)
+        made = literal if literal.isidentifier() else self.keep(literal)
         for name, value in list(values.items())[first:]:
-            if not name.endswith("?") or value.startswith(_ALWAYS_THERE):
+            if not name.endswith("?") or value.startswith(ALWAYS_THERE):
                 self.add(f"{made}[{name.removesuffix('?')!r}] = {value}")
                 continue
-            there = value if value.isidentifier() else self._keep(value)
+            there = value if value.isidentifier() else self.keep(value)
             self.add(f"if {there} is not None: {made}[{name.removesuffix('?')!r}] = {there}")
         return made
 
     def _literal(self, template: Mapping[str, Any], values: Mapping[str, str]) -> str:
         if len(values) <= _LONGEST_LITERAL:
             return f"{{{''.join(f'{name!r}: {value}, ' for name, value in values.items())}}}"
-        usual = {name: template[name] if _is_constant(template[name]) else None for name in values}
-        made = self._keep(f"{self._source.bind(usual)}.copy()")
+        usual = {name: template[name] if is_constant(template[name]) else None for name in values}
+        made = self.keep(f"{self._source.bind(usual)}.copy()")
         for name, value in values.items():
-            if not _is_constant(template[name]):
+            if not is_constant(template[name]):
                 self.add(f"{made}[{name!r}] = {value}")
         return made
 
@@ -218,7 +223,7 @@ class _Block:
         function = self._use(template["shape"], pointer, is_given="of" in template or is_member)
         if "of" not in template:
             return f"{function}(scope, {self._variables[IT]})"
-        thing = self._keep(self.value(template["of"], (*pointer, "of")))
+        thing = self.keep(self.value(template["of"], (*pointer, "of")))
         return f"(None if {thing} is None else {function}(scope, {thing}))"
 
     def _renamed(self, template: Mapping[str, Any], pointer: tuple[str | int, ...]) -> str:
@@ -246,24 +251,24 @@ class _Block:
             if list(names.values()).count(names[one]) > 1:
                 self._report(place, f"two members have the same new name {names[one]}; rename one of them")
         if "of" in template:
-            thing = self._keep(self.value(template["of"], (*pointer, "of")))
+            thing = self.keep(self.value(template["of"], (*pointer, "of")))
         else:
             thing = self._variables[IT]
             self._written.reads.add(IT)
-        members = self._keep(f"{thing} if type({thing}) is dict else mapping({thing})")
+        members = self.keep(f"{thing} if type({thing}) is dict else mapping({thing})")
         table, left_out = self._source.bind(names), self._source.bind(frozenset(dropped))
         made = f"{{{table}.get(key, key): value for key, value in {members}.items()"
         made += f" if key not in {left_out}}}" if dropped else "}"
         if not changed:
             untouched = self._source.bind(frozenset({*names, *dropped}).isdisjoint)
-            return self._keep(f"{members} if {untouched}({members}) else {made}")
-        made = self._keep(made)
+            return self.keep(f"{members} if {untouched}({members}) else {made}")
+        made = self.keep(made)
         reads_it = IT in self._written.reads
         for one, value in changed.items():
-            there = self._keep(f"{members}.get({one!r})")
+            there = self.keep(f"{members}.get({one!r})")
             self.add(f"if {there} is not None:")
             variables = {**self._variables, IT: there}
-            inner = _Block(self._source, self._written, self._report, self._indent + 1, variables, self)
+            inner = Block(self._source, self._written, self._report, self._indent + 1, variables, self)
             name = names[one]
             inner.add(f"{made}[{name!r}] = {inner.value(value, (*pointer, 'rename', one, name))}")
         if not reads_it:
@@ -276,23 +281,23 @@ class _Block:
 
     def _each(self, template: Mapping[str, Any], pointer: tuple[str | int, ...]) -> str:
         name = name_of_entry(template, lambda text: self._report((*pointer, "as"), text))
-        listed = self._keep(self.value(template["each"], (*pointer, "each")))
+        listed = self.keep(self.value(template["each"], (*pointer, "each")))
         entry, index = self._source.fresh(), self._source.fresh()
         if "shape" in template and "when" not in template and self._is_inside(template["each"]):
             function = self._use(template["shape"], pointer, is_given=True)
             source = self._source.bind(template["each"])
-            return self._keep(f"shape_all({function}, kept_{function}, scope, listed({listed}, allow, {source}))")
-        made = self._keep("{}" if "key" in template else "[]")
+            return self.keep(f"shape_all({function}, kept_{function}, scope, listed({listed}, allow, {source}))")
+        made = self.keep("{}" if "key" in template else "[]")
         # A list within the thing is bounded by the thing; any other list would be iterated again for each thing.
         bound = "allow" if self._is_inside(template["each"]) else "spend"
         entries = f"listed({listed}, {bound}, {self._source.bind(template['each'])})"
         self.add(f"for {index}, {entry} in enumerate({entries}):")
         variables = {**self._variables, name: entry, INDEX: index}
-        inner = _Block(self._source, self._written, self._report, self._indent + 1, variables, self)
+        inner = Block(self._source, self._written, self._report, self._indent + 1, variables, self)
         if "when" in template:
             inner.add(f"if not {inner._condition(template['when'], (*pointer, 'when'))}: continue")
         if "key" in template:
-            key = inner._keep(inner.value(template["key"], (*pointer, "key")))
+            key = inner.keep(inner.value(template["key"], (*pointer, "key")))
             inner.add(f"if {key} is None: continue")
             inner.add(f"{made}[to_text({key})] = {inner.value(template['give'], (*pointer, 'give'))}")
         elif "give" in template:
@@ -330,7 +335,7 @@ class _Block:
     def _as_text(self, value: str) -> str:
         if value.startswith(("'", '"')):
             return value
-        kept = value if value.isidentifier() else self._keep(value)
+        kept = value if value.isidentifier() else self.keep(value)
         return f"{kept} if type({kept}) is str else to_text({kept})"
 
     def _condition(self, source: str, pointer: tuple[str | int, ...]) -> str:
@@ -359,7 +364,7 @@ class _Block:
                 return self._guard(value, source)
         except (_Unwritten, RecursionError):
             pass
-        return self._keep(f"{self._source.bind(compile_part(part, names, source))}({self._scope()})")
+        return self.keep(f"{self._source.bind(compile_part(part, names, source))}({self._scope()})")
 
     @contextmanager
     def _as_before_if_unwritten(self) -> Iterator[None]:
@@ -379,19 +384,19 @@ class _Block:
         self.add(f"    {made} = null_for(error, {self._source.bind(source)})")
         return made
 
-    def _keep(self, value: str) -> str:
+    def keep(self, value: str) -> str:
         made = self._source.fresh()
         self.add(f"{made} = {value}")
         return made
 
     def _once(self, key: tuple[Any, ...], value: Callable[[], str]) -> str:
         """Return the variable that holds this value, so that it is computed only once."""
-        block: _Block | None = self
+        block: Block | None = self
         while block:
             if key in block._kept:
                 return block._kept[key]
             block = block._outer
-        self._kept[key] = self._keep(value())
+        self._kept[key] = self.keep(value())
         return self._kept[key]
 
     def _scope(self) -> str:
@@ -482,7 +487,7 @@ class _Block:
         return f"({first}{written})"
 
 
-def _is_constant(template: Any) -> bool:
+def is_constant(template: Any) -> bool:
     return is_plain(template) and not _has_expression(template)
 
 

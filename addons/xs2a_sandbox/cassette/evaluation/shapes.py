@@ -1,7 +1,7 @@
 """Shapes: named templates, each of which turns a thing of the domain into its form in an interface."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -53,10 +53,11 @@ class CompiledShape:
             work.end(before)
 
 
-def _is_metered(make: Make) -> bool:
+def is_metered(make: Make, free: Collection[Any] = ()) -> bool:
+    """Return whether the generated function can use up the budget of work. The functions in `free` charge nothing."""
     values = make.__globals__
     used = (values[name] for name in make.__code__.co_names if name in values)
-    return any(callable(value) and value not in UNMETERED for value in used)
+    return any(callable(value) and value not in UNMETERED and value not in free for value in used)
 
 
 def compile_shapes(
@@ -75,7 +76,7 @@ def compile_shapes(
             *compiled[name],
             frozenset(written[name].reads),
             tuple(written[name].uses),
-            _is_metered(compiled[name][0]),
+            is_metered(compiled[name][0]),
             isinstance(template, str) and _UNCHANGED.fullmatch(template) is not None,
         )
         for name, template in templates.items()

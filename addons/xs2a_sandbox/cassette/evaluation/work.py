@@ -49,6 +49,15 @@ def end(before: Work) -> None:
     _current.work = before
 
 
+def spend_from[R](work: Work, function: Callable[..., R], *arguments: Any) -> R:
+    """Return the result of the function, whose work is charged to this budget."""
+    before = begin(work)
+    try:
+        return function(*arguments)
+    finally:
+        end(before)
+
+
 def spend(units: int) -> None:
     """Deduct units from the budget. Raises SecurityError if too few are left."""
     work = _current.work
