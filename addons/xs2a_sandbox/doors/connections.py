@@ -52,6 +52,10 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.answering -= 1
+        self.waits_for_next()
+
+    def waits_for_next(self) -> None:
+        """Note that a request is answered."""
         self.deadline = monotonic() + self.limits.idle_time
 
     def is_overdue(self, now: float) -> bool:

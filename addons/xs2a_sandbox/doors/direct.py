@@ -61,9 +61,8 @@ class _Client(HttpConnection):
         return RequestTarget(target, *host_and_port(authority, headers), scheme or "http")
 
     def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
-        target, host, port, scheme = turn.place
-        headers, body, door = turn.headers, turn.body, DIRECT.door
-        if self._client_header is None:
-            return Request(turn.method, target, headers, body, host, scheme, door, port=port), None
-        headers, chain = self._client_header.take(headers, self.transport.get_extra_info("peername"))
-        return Request(turn.method, target, headers, body, host, scheme, door, port=port, certificates=chain), None
+        place, headers, chain = turn.place, turn.headers, None
+        if self._client_header:
+            headers, chain = self._client_header.take(headers, self.transport.get_extra_info("peername"))
+        way = place.host, place.scheme, DIRECT.door, None, place.port, None, chain
+        return Request(turn.method, place.target, headers, turn.body, *way), None

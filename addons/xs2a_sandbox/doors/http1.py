@@ -9,9 +9,9 @@ from contextlib import aclosing, suppress
 from email.utils import formatdate
 from functools import lru_cache
 from time import time
-from typing import NamedTuple
 
 import httptools
+import msgspec
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection, Connections
@@ -73,7 +73,7 @@ class Service:
             client.transport.abort()
 
 
-class RequestTarget(NamedTuple):
+class RequestTarget(msgspec.Struct, frozen=True):
     """The target of a request, as in its head."""
 
     target: str
@@ -82,7 +82,7 @@ class RequestTarget(NamedTuple):
     scheme: str
 
 
-class ParsedRequest(NamedTuple):
+class ParsedRequest(msgspec.Struct, frozen=True):
     """A request that has been read. After its answer the connection `goes_on` or is closed; HTTP/1.0 has no chunks."""
 
     method: str
@@ -112,7 +112,9 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self, service: Service, connection: Connection | None = None) -> None:
         self.service = service
-        self._limits = service.connections.limits
+        self._limits = limits = service.connections.limits
+        self._most_silent = limits.head, limits.chunk_line
+        """The most bytes of a head, and of a line between chunks."""
         self._loop = asyncio.get_running_loop()
         self._is_new = connection is None
         self._connection = connection or Connection(self._limits)
@@ -234,9 +236,10 @@ class HttpConnection(asyncio.Protocol):
         if mistake := request_head.mistake(headers, version):
             raise NotAnswered(door.malformed(mistake))
         self._place = self.place(self._url, headers)
-        if any(int(length) > self._limits.swallowed for length in headers.all("content-length")):
+        if int(headers.first.get("content-length", 0)) > self._limits.swallowed:
             raise NotAnswered(door.body_too_large(self._limits))
-        self._expects_100 = "100-continue" in map(str.lower, headers.all("expect"))
+        if "expect" in headers.first:
+            self._expects_100 = "100-continue" in map(str.lower, headers.all("expect"))
 
     def on_chunk_header(self) -> None:
         # Reset when data follow; none follow the last chunk.
@@ -297,9 +300,10 @@ class HttpConnection(asyncio.Protocol):
             else:
                 self.refuse(door.malformed(str(error)))
         else:
-            if self._in_body and not self._in_trailers and self._silent > self._limits.chunk_line:
+            of_head, of_line = self._most_silent
+            if self._in_body and not self._in_trailers and self._silent > of_line:
                 self.refuse(door.LONG_CHUNK_LINE)
-            elif self._silent > self._limits.head:
+            elif self._silent > of_head:
                 line_is_open = not self._in_body and not self._pairs
                 self.refuse(door.head_too_large(self._limits, line_is_open=line_is_open))
 
@@ -343,8 +347,8 @@ class HttpConnection(asyncio.Protocol):
             request, response = self._begin_answer(turn)
             if response is not None and self._can_take.is_set():
                 # Repeated requests are answered without a task, which would take as long as everything else together.
-                with self._connection:
-                    self._send(response, turn)
+                self._send(response, turn)
+                self._connection.waits_for_next()
             else:
                 self._answer_in_task(turn, request, response)
         if self._turns:

@@ -197,9 +197,8 @@ def _request(
     certificates: tuple[bytes, ...] | None = None,
 ) -> Request:
     """Return the request without the proxy credentials."""
-    target, host, port, scheme = turn.place
-    headers = turn.headers
+    place, headers = turn.place, turn.headers
     if _LOGIN in headers.first:
         headers = Headers(pair for pair in headers if pair[0].lower() != _LOGIN)
-    way = endpoint.door, user, port, tunnel, certificates
-    return Request(turn.method, target, headers, turn.body, host, scheme, *way)
+    way = place.host, place.scheme, endpoint.door, user, place.port, tunnel, certificates
+    return Request(turn.method, place.target, headers, turn.body, *way)

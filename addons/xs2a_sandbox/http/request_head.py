@@ -15,11 +15,12 @@ _FRAMING = frozenset({"transfer-encoding", "content-length"})
 def mistake(headers: Headers, version: str) -> str | None:
     """Describe what is wrong with the headers of a request in this HTTP `version`, without quoting them."""
     first = headers.first
+    has_repeated = len(first) != len(headers.pairs)
     host = first.get("host")
     if host is None:
         if version == "1.1":
             return "its Host header is missing, which HTTP/1.1 requires"
-    elif len(headers.all("host")) > 1:
+    elif has_repeated and len(headers.all("host")) > 1:
         return "it has more than one Host header"
     elif split_authority(host) is None:
         return "its Host header must be a host, with or without a port"
@@ -31,7 +32,7 @@ def mistake(headers: Headers, version: str) -> str | None:
         if "content-length" in first:
             return "it has both Transfer-Encoding and Content-Length"
     if (length := first.get("content-length")) is not None:
-        if len(headers.all("content-length")) > 1:
+        if has_repeated and len(headers.all("content-length")) > 1:
             return "it has more than one Content-Length header"
         if len(length) > _DIGITS:
             return "its Content-Length is not a valid length"

@@ -98,8 +98,10 @@ class _BankEnd(HttpConnection):
         return RequestTarget(target.decode("ascii"), host or self._origin.host, port, scheme)
 
     def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
-        target, host, port, scheme = turn.place
-        return Request(turn.method, target, turn.headers, turn.body, host, scheme, port=port), None
+        place = turn.place
+        return Request(
+            turn.method, place.target, turn.headers, turn.body, place.host, place.scheme, port=place.port
+        ), None
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
