@@ -19,7 +19,7 @@ import pytest
 
 from tests.contract.control import Control
 from tests.contract.doors import BANK, DOORS, MITMPROXY, WIRES, Bank, InProcess, Send, Wire
-from tests.support import compared_bodies, compared_requirements, noted_handlers
+from tests.support import compared_bodies, compared_inputs, compared_requirements, noted_handlers
 from tests.support.certificates import issued
 from tests.support.roads import proxy_doors
 from tests.support.turns import third_through_sockets
@@ -47,19 +47,22 @@ def _noted_handlers() -> None:
     noted_handlers.install()
 
 
+_COMPARED = (compared_bodies, compared_inputs, compared_requirements)
+"""The parts of cassettes that are compiled to functions. Each is compared with its interpreter."""
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _compared() -> None:
-    compared_requirements.install()
-    compared_bodies.install()
+    for one in _COMPARED:
+        one.install()
 
 
 @pytest.fixture(autouse=True)
 def _compiled_code_agrees(_compared: None) -> Iterator[None]:
-    compared_requirements.DIFFERENT.clear()
-    compared_bodies.DIFFERENT.clear()
+    for one in _COMPARED:
+        one.DIFFERENT.clear()
     yield
-    assert compared_requirements.DIFFERENT == []
-    assert compared_bodies.DIFFERENT == []
+    assert [different for one in _COMPARED for different in one.DIFFERENT] == []
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ def test_the_code_has_requirements_inputs_and_answer() -> None:
     text = show_compiled(INTERFACE.operations["initiate-payment"], INTERFACE, ENGINE.schemas, NAMED)
 
     assert "value is None or not is_ip(value): return False" in text
-    assert "# customer: {{ headers['PSU-ID'] }}\n" in text
+    assert "'customer': headers('psu-id'),\n" in text
     assert "v40 = v2.get('creditorAgentOtherId')" in text
     assert "def read_parts(scope, it):" in text
     assert "def respond(scope):" in text

@@ -90,19 +90,19 @@ class Call:
     """A request as handlers and expressions see it.
 
     `self_path` is the path from `/v1` on, without a trailing slash; `path` holds the path parameters; `options` is the
-    value of `with` in the operation or rule; `inputs` give the place of each handler input in the request; `static`
-    keeps accounts as they are in the test data; `authorising` is how customers decide; `checks` are checks beyond the
-    documented interface, and `objections` the errors that those checks only warn about. `drew` is true when an id or a
-    secret has been generated. `lets` are the compiled values that the dialect names for all expressions, and `shapes`
-    are its templates; `things` are the places of consents, payments and so on in its interface, and `states` the names
-    of their states. `sign` signs tokens of the bank; without it they are null. `outbox` takes the bank's requests to
-    apps; it is None in dialects without any.
+    value of `with` in the operation or rule; `inputs` give the place of each handler input in the request, and `taken`
+    are those that have been read for the handler that is running; `static` keeps accounts as they are in the test data;
+    `authorising` is how customers decide; `checks` are checks beyond the documented interface, and `objections` the
+    errors that those checks only warn about. `drew` is true when an id or a secret has been generated. `lets` are the
+    compiled values that the dialect names for all expressions, and `shapes` are its templates; `things` are the places
+    of consents, payments and so on in its interface, and `states` the names of their states. `sign` signs tokens of the
+    bank; without it they are null. `outbox` takes the bank's requests to apps; it is None in dialects without any.
     """
 
     __slots__ = (
         "_body", "_client", "_input_scope", "_members", "_queries", "_roots", "authorising", "checks", "clock", "drew",
         "headers", "inputs", "lets", "objections", "operation", "options", "outbox", "path", "query", "request",
-        "segments", "session", "shapes", "sign", "state", "states", "static", "things", "warnings",
+        "segments", "session", "shapes", "sign", "state", "states", "static", "taken", "things", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -143,6 +143,7 @@ class Call:
         self.path: dict[str, str] = {}
         self.options: Mapping[str, Any] = {}
         self.inputs = inputs
+        self.taken: Mapping[str, Any] = {}
         self._queries = target.query
         self.query = dict(reversed(target.query)) if target.query else {}
         self._body: tuple[Any, ...] | BankError | None = None
@@ -208,6 +209,8 @@ class Call:
 
     def take(self, input: str) -> Any:
         """Return the value of a handler's input, or null if the request does not have it. Raises BankError."""
+        if input in self.taken:
+            return self.taken[input]
         source = self.inputs.get(input)
         return source.read(self) if source else None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.answers import Action
 from xs2a_sandbox.cassette.call import Call
+from xs2a_sandbox.cassette.inputs import Inputs
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule, answers
 from xs2a_sandbox.cassette.path_pattern import Pattern
@@ -85,7 +86,13 @@ class Handler:
     does: str | None = None
 
     def __call__(self, call: Call) -> Any:
-        return self.run(call)
+        if not self.inputs or not isinstance(call.inputs, Inputs):
+            return self.run(call)
+        call.taken = call.inputs.read(self.name, self.inputs, call)
+        try:
+            return self.run(call)
+        finally:
+            call.taken = {}
 
     def with_options(self, options: Mapping[str, Any]) -> ReadsAndRaises:
         """Return what the handler reads and raises with these options."""

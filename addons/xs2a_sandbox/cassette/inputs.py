@@ -1,6 +1,6 @@
 """Inputs of handlers: their places in requests, and the names of these places in messages."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from xs2a_sandbox.cassette.evaluation.shape_source import write_function
 from xs2a_sandbox.cassette.evaluation.shapes import compile_shapes
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
-from xs2a_sandbox.errors import ExpressionError
+from xs2a_sandbox.errors import BankError, ExpressionError
 
 _PARTS = {"headers": "headers", "query": "query", "path": "where", "body": "body"}
 """The roots of expressions that are parts of a request, and the names of these parts in RequestPart."""
@@ -89,10 +89,72 @@ def compile_sources(written: Mapping[str, Any], report: Callable[[Pointer, str],
     return {name: _compile_source(written[name], partial(_below, report, name)) for name in written}
 
 
+class Inputs(dict[str, InputSource]):
+    """The sources of inputs by name. Each handler has a function that reads all of its inputs."""
+
+    def __init__(self, sources: Mapping[str, InputSource]) -> None:
+        super().__init__(sources)
+        self._readers: dict[str, ReadInputs] = {}
+
+    def read(self, handler: str, names: Collection[str], call: Readable) -> dict[str, Any]:
+        """Return the handler's inputs that are places in requests or constants, or nothing if the body is not JSON."""
+        reader = self._readers.get(handler)
+        if reader is None:
+            reader = self._readers[handler] = ReaderSource(self, names).compile()
+        try:
+            return reader(call)
+        except BankError:
+            return {}  # only an input in the body raises the error
+
+
+type ReadInputs = Callable[[Readable], dict[str, Any]]
+
+
+class ReaderSource:
+    """The source of the function that reads inputs, and the values in it by name."""
+
+    def __init__(self, sources: Mapping[str, InputSource], names: Collection[str]) -> None:
+        self.values: dict[str, Any] = {"follow": follow, "member": member, "partial": partial}
+        self._parts = set[str]()
+        written = {name: self._write(source) for name, source in sources.items() if name in names}
+        read = {name: code for name, code in written.items() if code}
+        self.names = read.keys()
+        lines = [line for part, lines in _PARTS_READ.items() if part in self._parts for line in lines]
+        lines += ["return {", *(f"    {name!r}: {code}," for name, code in read.items()), "}"]
+        self.text = "\n".join(["def read_inputs(call):", *(f"    {line}" for line in lines)])
+
+    def compile(self) -> ReadInputs:
+        exec(compile(self.text, "<inputs>", "exec"), self.values)
+        read: ReadInputs = self.values["read_inputs"]
+        return read
+
+    def _write(self, source: InputSource) -> str | None:
+        """Return Python for the input, or None if it is computed."""
+        if not _is_computed(source.written):
+            return repr(source.written)
+        chains = find_alternatives(source.written) if source.places else []
+        return " or ".join(map(self._follow, source.places, chains)) or None
+
+    def _follow(self, place: InputPlace, chain: tuple[str, tuple[Any, ...]]) -> str:
+        self._parts.add(place.part.part)
+        root, keys = chain
+        if root != "body":
+            return f"{root}({place.part.name!r})"
+        if len(keys) == 1:
+            return f"sent({keys[0]!r})"
+        return f"follow(body, {keys!r})" if keys else "body"
+
+
+_PARTS_READ = {
+    "headers": ("headers = call.headers.get",),
+    "query": ("query = call.query.get",),
+    "where": ("path = call.path.get",),
+    "body": ("body = call.sent", "sent = body.get if type(body) is dict else partial(member, body)"),
+}
+
+
 def write_source(name: str, source: InputSource) -> str:
-    """Return the Python that reads an input, for people."""
-    if source.places or not _is_computed(source.written):
-        return f"# {name}: {source.written}"
+    """Return the Python that computes an input, for people."""
     return write_function(f"read_{name}", _with_optional_members(source.written), SOURCE_ROOTS)
 
 

@@ -141,11 +141,11 @@ class Operation:
     checks: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
     """By name of a check: requirements that apply only at banks that make this check."""
     does: Act | None = None
+    reads: bool = field(init=False)
+    """Whether it changes nothing. Without `does`, the HTTP method decides."""
 
-    @property
-    def reads(self) -> bool:
-        """Whether it changes nothing. Without `does`, the HTTP method decides."""
-        return self.does.reads if self.does else self.method in SAFE_METHODS
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", self.does.reads if self.does else self.method in SAFE_METHODS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,8 +108,7 @@ class Engine:
 
         Raises TimeoutError if the delay is longer than any client waits.
         """
-        stack = self._stack
-        return stack.cache.repeat(request) or await stack.answer(request)
+        return self._stack.cache.repeat(request) or await self.answer_anew(request)
 
     def repeat(self, request: Request) -> Response | None:
         """Return the cached answer to a repeated request, or None. Never waits and never raises."""

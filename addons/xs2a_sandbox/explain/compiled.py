@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.handler import Handler
-from xs2a_sandbox.cassette.inputs import write_source
+from xs2a_sandbox.cassette.inputs import ReaderSource, write_source
 from xs2a_sandbox.cassette.model import answers
 from xs2a_sandbox.cassette.requirement_source import RequirementSource
 from xs2a_sandbox.cassette.schema_names import names_by_status, possible_names
@@ -28,10 +28,10 @@ def _parts(
         yield f"{text}\n{RequirementSource(entry.require).text}"
     behaviour = entry.behaviour
     if handler := handlers.get(behaviour.handler or ""):
-        taken = [write_source(name, source) for name, source in behaviour.inputs.items() if name in handler.inputs]
-        as_written = [text for text in taken if text.startswith("#")]
-        yield "\n".join([f"# The inputs of the handler {handler.name}", *as_written])
-        yield from (text for text in taken if text not in as_written)
+        source = ReaderSource(behaviour.inputs, handler.inputs)
+        yield f"# The inputs of the handler {handler.name}, except for computed ones\n{source.text}"
+        for name in sorted(behaviour.inputs.keys() & handler.inputs.keys() - source.names):
+            yield f"# The input {name}\n{write_source(name, behaviour.inputs[name])}"
     for pointer, answer in answers(entry):
         if answer.has_json:
             operation = entry if isinstance(entry, Operation) else interface.operations.get(entry.operation or "")

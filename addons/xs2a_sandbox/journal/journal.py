@@ -234,7 +234,7 @@ class Journal:
         size = _OVERHEAD + len(request.target) + length + answer_length + bodies
         size += sum(map(len, request.certificates or ()))
         with self._lock:
-            self._last = self._next()
+            self._last = self._last + 1 if self._peers is None else self._find_next(self._peers)
             kept = KeptExchange(
                 number=self._last,
                 ended=instant(),
@@ -289,12 +289,10 @@ class Journal:
         while len(self._kept) > self.count or self._size > self.bytes:
             self._size -= self._kept.popleft().size
 
-    def _next(self) -> int:
+    def _find_next(self, peers: Peers) -> int:
         """Return a number greater than all before, in all processes."""
-        if self._peers is None:
-            return self._last + 1
         # All processes share this clock; the remainder of the division is different in each.
-        count, number = self._peers.workers, self._peers.number % self._peers.workers
+        count, number = peers.workers, peers.number % peers.workers
         return max(self._last + count, int(monotonic() * 1e6) * count + number)
 
     def displayed(self, entry: Journaled) -> Journaled:

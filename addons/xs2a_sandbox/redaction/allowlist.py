@@ -282,7 +282,7 @@ def is_kept_segment(segments: Sequence[str], place: int) -> bool:
 
 def _is_id(segment: str) -> bool:
     has_digits = any(map(str.isdecimal, segment))
-    return has_digits and not _VERSION.fullmatch(segment) and (segment.isdecimal() or kind(segment) is Kind.OTHER)
+    return has_digits and not _VERSION.fullmatch(segment) and (segment.isdecimal() or kind(segment) is PieceKind.OTHER)
 
 
 def _is_of_persons(segment: str) -> bool:

@@ -7,7 +7,7 @@ from functools import cache
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.handler import Handler, Input
-from xs2a_sandbox.cassette.inputs import InputSource, compile_sources
+from xs2a_sandbox.cassette.inputs import Inputs, InputSource, compile_sources
 from xs2a_sandbox.cassette.model import Operation, Rule
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents import yaml_reader
@@ -43,7 +43,7 @@ def bind[By: Operation | Rule](by: By, operation: Operation | None, usual: Mappi
     if by.behaviour.handler is None:
         return by
     below = operation.behaviour.inputs if operation else {}
-    return replace(by, behaviour=replace(by.behaviour, inputs={**usual, **below, **by.behaviour.inputs}))
+    return replace(by, behaviour=replace(by.behaviour, inputs=Inputs({**usual, **below, **by.behaviour.inputs})))
 
 
 def check(by: Operation | Rule, pattern: Pattern | None, handlers: Mapping[str, Handler]) -> Iterator[Problem]:

@@ -1,9 +1,9 @@
 """Mode simulate: the cassettes answer. Mode spy: the real bank answers what the cassettes do not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
@@ -62,12 +62,12 @@ class Simulate:
 
         return await self._run(route, perform)
 
-    async def _run[R](self, route: Route, perform: Callable[[DueFaults, Decision, Call], R]) -> R | Answer:
-        faults = self._faults(route)
-        work, to_bank = partial(_decide, route, faults, perform), route.bank_request
-        return await self.transactions.run(
-            route.request, to_bank.target, route.session, route.bank, work, faults.take, is_read=to_bank.is_read
-        )
+    def _run[R](
+        self, route: Route, perform: Callable[[DueFaults, Decision, Call], R]
+    ) -> Coroutine[Any, Any, R | Answer]:
+        faults, request = self._faults(route), route.request
+        work, target, is_read = partial(_decide, route, faults, perform), faults.to_bank.target, faults.to_bank.is_read
+        return self.transactions.run(request, target, route.session, route.bank, work, faults.take, is_read=is_read)
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
         """Explain the answer. Raises BankError, StoreUnavailable."""
