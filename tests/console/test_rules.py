@@ -40,7 +40,7 @@ def test_the_users_rules_are_first(browser: Browser) -> None:
     assert "You have no rules of your own yet." in browser.page(RULES)
     add(browser, RULE)
     page = browser.page(RULES)
-    own, _, dialect = page.partition("<h3>The dialect")
+    own, _, dialect = page.partition("<summary>The dialect")
     assert rules_in(own) == ["mine"]
     assert "account-list" in rules_in(dialect)
     assert "You have no rules" not in page
