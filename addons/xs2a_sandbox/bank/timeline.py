@@ -121,21 +121,20 @@ def upcoming(call: Call) -> list[Event]:
 def note(state: Transaction) -> list[Event]:
     """Note the next events of the documents that were written, and return them."""
     events = []
-    for key in dict.fromkeys(state.take_changes()):
-        if (event := _event(state, *key)) is not None:
+    for collection, id in dict.fromkeys(state.take_changes()):
+        if collection in _KINDS and (event := _event(state, collection, id)):
             events.append(event)
-            if state.get_own(_hour(event.at), _name(event)) is None:
-                state.put(_hour(event.at), _name(event), {})
-            _expect(state, event)
+            hour, name = _hour(event.at), _name(event)
+            if state.get_own(hour, name) is None:
+                state.put(hour, name, {})
+            _expect(state, hour, _seconds(event.at))
     return events
 
 
-def _expect(state: Transaction, event: Event) -> None:
+def _expect(state: Transaction, hour: str, at: int) -> None:
     agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
-    hours, soonest = agenda["hours"], min(agenda["soonest"], _seconds(event.at))
-    if _hour(event.at) not in hours:
-        hours = sorted([*hours, _hour(event.at)])
-    if hours is not agenda["hours"] or soonest != agenda["soonest"]:
+    if hour not in agenda["hours"] or at < agenda["soonest"]:
+        hours, soonest = sorted({*agenda["hours"], hour}), min(agenda["soonest"], at)
         state.put(*_AGENDA, {**agenda, "hours": hours, "soonest": soonest})
 
 
@@ -187,12 +186,11 @@ def _find_noted(state: Transaction, agenda: Document, now: str) -> Iterator[Even
 
 def _event(state: Transaction, collection: str, id: str) -> Event | None:
     """Return the next event of a document as it is now, or None if there is none or the document is invalid."""
-    kind = _KINDS.get(collection)
-    document = state.get(collection, id) if kind else None
-    if kind is None or document is None:
+    document = state.get(collection, id)
+    if document is None:
         return None
     try:
-        at = kind.due(document)
+        at = _KINDS[collection].due(document)
         return Event(_text(at), int(document.get("sequence", 0)), collection, id) if at else None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None

@@ -17,7 +17,7 @@ from xs2a_sandbox.http.target import Target
 from xs2a_sandbox.journal.metrics import Metrics
 from xs2a_sandbox.state import Documents, MemoryStore, RemoteStore, Store, Transaction
 from xs2a_sandbox.state.attempts import commit, run_transaction
-from xs2a_sandbox.state.session import DEFAULT, anchor, session_checks, session_clock
+from xs2a_sandbox.state.session import DEFAULT, anchor, has_settings, session_checks, session_clock
 from xs2a_sandbox.state.snapshot import RequestKind
 
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
@@ -146,12 +146,13 @@ class Transactions:
         state = Transaction(
             documents, session, lambda transaction: testdata.at(anchor(transaction, started, clock)), timeline.note
         )
-        own_checks = session_checks(state)
+        has_own = has_settings(state)
+        own_checks = session_checks(state) if has_own else None
         return Call(
             request,
             target,
             Session.from_name(session, self.public_url),
-            session_clock(state, clock),
+            session_clock(state, clock) if has_own else clock,
             state,
             static=self._is_static,
             authorising=bank.interface.authorisation,

@@ -64,7 +64,25 @@ async def run_transaction[R](
     If a `reader` is given, the documents that such requests usually read are fetched ahead. Raises StoreUnavailable if
     no attempt completes.
     """
-    return await run_prepared(lambda: _run(store, attempt, reader))
+    if isinstance(store, RemoteStore):
+        return await run_prepared(partial(_run_there, store, attempt, reader))
+    tries = 0
+    try:
+        while True:
+            pause: Awaitable[None]
+            try:
+                return await try_once(store, attempt)
+            except Unprepared as missing:
+                pause = asyncio.to_thread(missing.prepare)
+            except StoreUnavailable as error:
+                tries += 1
+                if tries == TRIES:
+                    raise
+                pause = store.turn() if isinstance(error, StoreBusy) else asyncio.sleep(_SECONDS * tries)
+            await pause
+    except StoreUnavailable as error:
+        log.warning("the state cannot be used: %s", error)
+        raise
 
 
 async def run_prepared[R](work: Callable[[], Awaitable[R]]) -> R:
@@ -75,23 +93,6 @@ async def run_prepared[R](work: Callable[[], Awaitable[R]]) -> R:
         except Unprepared as missing:
             prepare = missing.prepare
         await asyncio.to_thread(prepare)
-
-
-async def _run[R](store: Store | RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None) -> R:
-    if isinstance(store, RemoteStore):
-        return await _run_there(store, attempt, reader)
-    try:
-        for number in range(1, TRIES):
-            try:
-                return await try_once(store, attempt)
-            except StoreBusy:
-                await store.turn()
-            except StoreUnavailable:
-                await asyncio.sleep(_SECONDS * number)
-        return await try_once(store, attempt)
-    except StoreUnavailable as error:
-        log.warning("the state cannot be used: %s", error)
-        raise
 
 
 async def try_once[R](store: Store, attempt: Callable[[Documents], R]) -> R:

@@ -45,6 +45,11 @@ def is_session_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def has_settings(transaction: Transaction) -> bool:
+    """Return whether anything has been set in the session: its clock, checks, faults, rules or breakpoints."""
+    return transaction.get_own(*_TIME) is not None
+
+
 def session_clock(transaction: Transaction, begins: Clock) -> Clock:
     """Return the clock of the session if it was set: a `shift` in seconds, or `frozen`; otherwise the default clock.
 

@@ -1,5 +1,6 @@
 """A process's cache of a SQLite file. Only documents that other processes may have changed are read again."""
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ class SqliteView:
         self._store = store
         self._header: bytes | None = None
         self._written: int | None = None
-        self._documents: dict[Place, tuple[int, Document | None]] = {}
+        self._documents: OrderedDict[Place, tuple[int, Document | None]] = OrderedDict()
         self._lists: dict[tuple[str, str], tuple[int, dict[str, Document | None]]] = {}
 
     def refresh(self) -> "SqliteView":
@@ -91,6 +92,6 @@ class SqliteView:
 
     def _remember(self, place: Place, document: tuple[int, Document | None]) -> tuple[int, Document | None]:
         if len(self._documents) >= _COUNT:
-            self._documents.pop(next(iter(self._documents)), None)
+            self._documents.popitem(last=False)
         self._documents[place] = document
         return document
