@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from functools import cache, lru_cache, wraps
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -26,11 +26,27 @@ _NO_APPS = frozenset(
 """Schemes that run something, read something, or do nothing. Every other non-web scheme belongs to an app."""
 _LONGEST = 100
 """Longer texts are not cached: they cannot be an IBAN, BIC or address, and would fill the memory."""
+_CACHED = 4096
+"""The number of cached texts for each format."""
+
+
+class _Verdicts(dict[str, bool]):
+    """Whether texts fit. A dict, because a look-up in it calls no Python."""
+
+    def __init__(self, fits: Callable[[str], bool]) -> None:
+        self._fits = fits
+
+    def __missing__(self, text: str) -> bool:
+        if len(text) > _LONGEST:
+            return False
+        if len(self) >= _CACHED:
+            self.clear()
+        fits = self[text] = self._fits(text)
+        return fits
 
 
 def _remember(fits: Callable[[str], bool]) -> Callable[[str], bool]:
-    remembered = lru_cache(4096)(fits)
-    return wraps(remembered)(lambda text: len(text) <= _LONGEST and remembered(text))
+    return _Verdicts(fits).__getitem__
 
 
 def _is_read_by(read: Callable[[str], Any], text: str) -> bool:

@@ -26,7 +26,7 @@ def verify(call: Call, payee: Mapping[str, Any], verification: str) -> Document:
     `verification` is `compared`, or the outcome of all verifications. A fault of the session takes precedence.
     """
     known = find_payee(call, payee.get("account") or {})
-    name, identifiers = payee.get("name") or None, list(_identifiers(payee.get("identifiers") or ()))
+    name, identifiers = payee.get("name"), _identifiers(payee["identifiers"]) if payee.get("identifiers") else []
     forced = demand(call.state, "payee") or (None if verification == COMPARED else verification)
     by_name = (forced or _compare_name(name, known)) if name else None
     by_identifier = (forced or _compare_identifiers(identifiers, known)) if identifiers else None
@@ -65,11 +65,9 @@ def _compare_identifiers(identifiers: Sequence[tuple[str, str]], known: Payee | 
     return (MATCH if all(results) else NO_MATCH) if results else NOT_POSSIBLE
 
 
-def _identifiers(listed: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """Yield scheme and value of each identifier that has a value."""
-    for item in listed:
-        if item.get("value"):
-            yield _plain(str(item.get("scheme") or "")), _plain(str(item["value"]))
+def _identifiers(listed: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return scheme and value of each identifier that has a value."""
+    return [(_plain(str(item.get("scheme") or "")), _plain(str(item["value"]))) for item in listed if item.get("value")]
 
 
 def _plain(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import of_signers
@@ -19,7 +20,7 @@ MOVING = "_moving"
 """The collection of payments that move money. Only these are searched for bookings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Family:
     """A kind of thing that can be authorised. `listed` is the member of its document that lists the authorisations."""
 
@@ -28,10 +29,16 @@ class Family:
     machine: Machine
     listed: str = AUTHORISATIONS
 
-    @property
+    @cached_property
     def signed(self) -> str:
         """The member of the document that lists the signers."""
         return f"{self.listed}_signed_by"
+
+    @cached_property
+    def open_states(self) -> frozenset[str]:
+        """The states in which it can be signed."""
+        event = "cancellation authorised" if self.name == "cancellation" else "authorised by all"
+        return frozenset(state for state in self.machine.states if self.machine.after(state, event))
 
 
 FAMILIES = {
@@ -82,10 +89,7 @@ def can_sign(family: Family, resource: Mapping[str, Any]) -> bool:
 def is_open(family: Family, resource: Mapping[str, Any]) -> bool:
     """Return whether the state allows signing. SCA of a preconfigured consent works, but changes nothing."""
     status = status_of(resource)
-    event = "cancellation authorised" if family.name == "cancellation" else "authorised by all"
-    if family.machine.after(status, event) is None:
-        return status == "authorised" and "role" in resource and family.name == "consent"
-    return True
+    return status in family.open_states or (status == "authorised" and "role" in resource and family.name == "consent")
 
 
 def due(authorisation: Mapping[str, Any]) -> datetime | None:
@@ -231,7 +235,7 @@ def find_required_signers(call: Call, family: Family, resource: Mapping[str, Any
         parts = [(other, member) for other, _, member in members(call, resource)]
         settled = [part for part in parts if accounts_behind(call, *part)]
         return {psu for part in settled for psu in find_required_signers(call, *part) or holders(call, *part)}
-    groups = (_signatories(call, one) for one in accounts_behind(call, family, resource))
+    groups = [_signatories(call, one) for one in accounts_behind(call, family, resource)]
     return {psu for group in groups if len(group) > 1 for psu in group}
 
 

@@ -61,10 +61,10 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
 def begin_authorisation(call: Call) -> dict[str, Any] | None:
     """Start an authorisation of a consent, payment, cancellation or basket in the state."""
     family, id = FAMILIES[call.options["family"]], as_kept(call.options["id"])
-    _resource(call, family, id)
+    resource = _resource(call, family, id)
     if not call.options["implicit"]:
         return _result(call, *begin(call, family, id, implicit=False))
-    begun = begin_with_resource(call, family, id)
+    begun = begin_with_resource(call, family, id, resource)
     return _result(call, *begun) if begun else None
 
 

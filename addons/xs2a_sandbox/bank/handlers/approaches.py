@@ -122,24 +122,23 @@ WITH_RESOURCE = (*BEGINNING, PREFERS_EXPLICIT)
 """The inputs of `begin_with_resource`."""
 
 
-def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Document] | None:
+def begin_with_resource(
+    call: Call, family: Family, id: str, resource: Mapping[str, Any]
+) -> tuple[str, Document] | None:
     """Start the authorisation of a new resource, unless the TPP wants to start it or several customers must sign."""
     explicit = read_wish(call, PREFERS_EXPLICIT) and call.options.get("apart", True)
-    resource = call.state.get(family.collection, id)
-    offered_here = family.name in call.authorising.of
-    if resource and offered_here and not explicit and not find_required_signers(call, family, resource):
-        return begin(call, family, id, implicit=True)
-    return None
+    if explicit or family.name not in call.authorising.of or find_required_signers(call, family, resource):
+        return None
+    return begin(call, family, id, implicit=True)
 
 
-def start_implicit(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
+def start_implicit(call: Call, family: Family, id: str, resource: Document, path: str) -> dict[str, Any]:
     """Return how a new resource at `path` is authorised: by an authorisation created with it, or by a separate one.
 
     `next` are the possible next steps; empty if nobody can sign.
     """
-    resource = call.state.get(family.collection, id) or {}
     signable = can_sign(family, resource)
-    pair = begin_with_resource(call, family, id) if signable else None
+    pair = begin_with_resource(call, family, id, resource) if signable else None
     if pair:
         authorisation = result(call, *pair, f"{path}/authorisations/{pair[0]}")
         return {"approach": authorisation["approach"], "next": authorisation["next"], "authorisation": authorisation}
@@ -198,8 +197,9 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "nonce": call.new_secret(),
     }
     resource = call.state.get(family.collection, id) or {}
-    unused = [other for other in resource.get(family.listed, ()) if is_superseded(call, other)]
-    kept = [other for other in resource.get(family.listed, ()) if other not in unused]
+    listed = resource.get(family.listed, ())
+    unused = [other for other in listed if is_superseded(call, other)]
+    kept = [other for other in listed if other not in unused]
     for other in unused:
         call.state.delete(AUTHORISATIONS, other)  # otherwise it would expire and reject the resource
     if authorisation["ok"] is None:
@@ -277,15 +277,16 @@ def is_superseded(call: Call, id: str) -> bool:
 
 
 def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, Any]]:
-    psu = call.state.get("psus", authorisation.get("psuId") or "") or {}
-    return list(psu.get("methods") or [])
+    psu_id = authorisation.get("psuId")
+    psu = call.state.get("psus", psu_id) if psu_id else None
+    return list(psu.get("methods") or []) if psu else []
 
 
 def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
     """Return the current authorisation. `next` are the possible next steps."""
     status, method = authorisation["status"], authorisation.get("method")
     methods = methods_of(call, authorisation)
-    chosen = next((one for one in methods if one["id"] == method), None)
+    chosen = [one for one in methods if one["id"] == method]
     return {
         "id": id,
         "status": status,
@@ -294,7 +295,7 @@ def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str,
         "page": page_of(call, authorisation),
         "redirect_uri": authorisation["ok"],
         "methods": methods if status == "authenticated" else None,
-        "chosen_method": chosen if status == "challenged" else None,
+        "chosen_method": chosen[0] if chosen and status == "challenged" else None,
         "next": _next(authorisation),
     }
 

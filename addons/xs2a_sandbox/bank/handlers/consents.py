@@ -139,7 +139,7 @@ def create(call: Call) -> dict[str, Any]:
     if not call.options["ends_older"]:
         document["ends_older"] = False
     call.state.put("consents", id, document)
-    return {"id": id, "status": status, "self": path, **start_implicit(call, FAMILIES["consent"], id, path)}
+    return {"id": id, "status": status, "self": path, **start_implicit(call, FAMILIES["consent"], id, document, path)}
 
 
 type Place = tuple[str | int, ...]
@@ -344,11 +344,11 @@ def find_account(call: Call, reference: Mapping[str, Any], *place: str | int) ->
 
     Raises BankError `account-not-held`, or `format-error` for a missing number or another currency.
     """
-    name = next((name for name in IDENTIFIERS if reference.get(name)), None)
-    if name is None:
+    numbers = [(name, reference[name]) for name in IDENTIFIERS if reference.get(name)]
+    if not numbers:
         expected = f"one of {', '.join(IDENTIFIERS)} is needed"
         raise BankError("format-error", path=_pointer_of(call, place), expected=expected)
-    number: str = reference[name]
+    name, number = numbers[0]
     id = find_by_number(call, KEPT_AS.get(name, name), number) or _pays_card(call, KEPT_AS.get(name, name), number)
     account = None if id is None else call.state.get("accounts", id)
     if id is None or account is None:

@@ -127,7 +127,8 @@ TOKEN = Input("token", "The token to revoke.")
 
 def read_wish(call: Call, input: Input) -> bool | None:
     """Return a yes-or-no input as a boolean, or None if it is missing or neither."""
-    return read_truth(call.take(input.name))
+    value = call.take(input.name)
+    return None if value is None else read_truth(value)
 
 
 def take_date(call: Call, input: Input) -> str | None:

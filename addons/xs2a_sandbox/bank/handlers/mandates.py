@@ -95,8 +95,9 @@ def create(call: Call) -> dict[str, Any]:
     id, path = new_id(call, "mandates", call.options), call.self_path
     status = _FAMILY.machine.after(NONE, "create, payments later" if is_later else "create")
     own = {"sequence": call.next_number(), "status": status, "created_at": call.now()}
-    call.state.put("mandates", id, {**own, "sent": call.take("sent"), **members, **redirects(call)})
-    begun = NOTHING_BEGUN if is_later else start_implicit(call, _FAMILY, id, f"{path}/{id}")
+    mandate = {**own, "sent": call.take("sent"), **members, **redirects(call)}
+    call.state.put("mandates", id, mandate)
+    begun = NOTHING_BEGUN if is_later else start_implicit(call, _FAMILY, id, mandate, f"{path}/{id}")
     payees = tell_payees(members, begun)
     return {"id": id, "status": status, "self": f"{path}/{id}", "payees": payees, **begun}
 
@@ -136,9 +137,9 @@ def add_payments(call: Call) -> dict[str, Any]:
     if named and payer_of(members) != payer_of(mandate):
         raise BankError("mandate-differs", path=call.pointer_of("debtor"), id=id)
     _check_announced(call, moneys)
-    completed = {**mandate, **members, "document": read_document(call)}
-    call.state.put("mandates", id, in_state(call, completed, status))
-    begun = start_implicit(call, _FAMILY, id, call.self_path)
+    completed = in_state(call, {**mandate, **members, "document": read_document(call)}, status)
+    call.state.put("mandates", id, completed)
+    begun = start_implicit(call, _FAMILY, id, completed, call.self_path)
     return {"id": id, "status": status, "payees": tell_payees(members, begun), **begun}
 
 

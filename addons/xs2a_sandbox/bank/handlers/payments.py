@@ -123,10 +123,11 @@ def initiate(call: Call) -> dict[str, Any]:
     if is_xml:
         document["document"] = {**read_document(call), "message_id": pain_001.message_id(call)}
     document |= execution(call)
-    covered = is_covered(call, payer_of(document), moneys)
-    call.state.put("payments", id, document if covered else {**document, "unfunded": True})
+    if not is_covered(call, payer_of(document), moneys):
+        document["unfunded"] = True
+    call.state.put("payments", id, document)
     path = f"{call.self_path}/{id}"
-    begun = start_implicit(call, FAMILIES["payment"], id, path)
+    begun = start_implicit(call, FAMILIES["payment"], id, document, path)
     return {
         "id": id,
         "status": "RCVD",
@@ -162,18 +163,19 @@ def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Documen
     """Return the members that define who pays whom, how much and when, and all amounts. Raises BankError."""
     account_id = find_payer(call, order["debtor"] or {})
     moneys = _moneys(call, order["parts"])
+    _check_texts(call, order["parts"])
     for number, part in enumerate(order["parts"]):
-        _check_texts(call, _TEXTS, part, number)
-        account = (part.get("creditor") or {}).get("account") or {}
-        check_currency(call, account, "parts", number, "creditor", "account")
+        if account := (part.get("creditor") or {}).get("account"):
+            check_currency(call, account, "parts", number, "creditor", "account")
     _check_dates(call, order)
     amount = _total(moneys) if kind == BULK else dict(zip(("currency", "amount"), moneys[0], strict=True))
     written = write_order({**order, "instant": call.take("instant")}, account_id)
-    verified = (
-        [_verify_payee(call, part) for part in written["parts"]] if read_truth(call.take("verify_payees")) else []
-    )
-    outcomes = {"verifications": verified} if any(verified) else {}
-    return {"kind": kind, **written, "amount": amount, **outcomes}, moneys
+    members = {"kind": kind, **written, "amount": amount}
+    if read_truth(call.take("verify_payees")):
+        verified = [_verify_payee(call, part) for part in written["parts"]]
+        if any(verified):
+            members["verifications"] = verified
+    return members, moneys
 
 
 def write_order(order: Mapping[str, Any], account: str | None) -> Document:
@@ -324,7 +326,7 @@ def _verify_payee(call: Call, part: Mapping[str, Any]) -> Document | None:
 
 
 def _moneys(call: Call, parts: Any) -> list[Money]:
-    if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
+    if not isinstance(parts, list) or {*map(type, parts)} != {dict}:
         text = f"{call.name_of('parts')} must be a list of one or more payments"
         raise BankError("format-error", path=call.pointer_of("parts"), expected=text)
     return [check_money(call, part.get("amount"), "parts", number, "amount") for number, part in enumerate(parts)]
@@ -353,21 +355,19 @@ _TEXTS: Mapping[str, Any] = {
 """The members of a part that must be texts, and the objects that contain texts."""
 
 
-def _check_texts(call: Call, expected: Mapping[str, Any], members: Mapping[str, Any], *place: str | int) -> None:
+def _check_texts(call: Call, parts: Sequence[Mapping[str, Any]]) -> None:
     """Raise BankError `format-error` if a member has the wrong type."""
-    for name, value in members.items():
-        form = expected.get(name)
-        if form is None or value is None:
-            continue
-        if form is str:
-            if not isinstance(value, str):
-                text = f"{call.name_of('parts', *place, name)} must be text"
+    objects: list[tuple[Mapping[str, Any], Mapping[str, Any], tuple[str | int, ...]]]
+    objects = [(_TEXTS, part, (number,)) for number, part in enumerate(parts)]
+    for expected, members, place in objects:
+        for name, value in members.items():
+            form = expected.get(name)
+            if form is None or value is None or (form is str and isinstance(value, str)):
+                continue
+            if form is str or not isinstance(value, dict):
+                text = f"{call.name_of('parts', *place, name)} must be {'text' if form is str else 'an object'}"
                 raise BankError("format-error", path=call.pointer_of("parts", *place, name), expected=text)
-        elif isinstance(value, dict):
-            _check_texts(call, form, value, *place, name)
-        else:
-            text = f"{call.name_of('parts', *place, name)} must be an object"
-            raise BankError("format-error", path=call.pointer_of("parts", *place, name), expected=text)
+            objects.append((form, value, (*place, name)))
 
 
 def _total(moneys: Sequence[Money]) -> Document | None:
@@ -390,8 +390,7 @@ def _drop_empty(members: Mapping[str, Any]) -> Document:
     kept = {}
     for name, value in members.items():
         if type(value) is dict:
-            if inner := _drop_empty(value):
-                kept[name] = inner
-        elif value or value is False or value == 0:
+            value = _drop_empty(value)
+        if value or value is False or value == 0:
             kept[name] = value
     return kept

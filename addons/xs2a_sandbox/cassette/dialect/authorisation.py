@@ -27,6 +27,9 @@ _NAME = r"[\w.~-]+"
 _ADDRESS = re.compile(rf"({_NAME}(?:/{_NAME})*)\?(.+)", re.ASCII)
 _PARAMETER = re.compile(rf"({_NAME})=\{{(\w+)\}}", re.ASCII)
 
+_UNRESERVED = re.compile(_NAME, re.ASCII)
+"""A text that is the same when percent-encoded."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageAddress:
@@ -51,9 +54,11 @@ class PageAddress:
 
     def fill(self, id: str, resource: Mapping[str, Any]) -> str:
         """Return the address for this resource, relative to `/sca/`."""
-        values = {**{word: to_text(resource.get(word)) for word in self.parameters.values()}, ID: id}
-        query = "&".join(f"{name}={quote(values[word], safe='')}" for name, word in self.parameters.items())
-        return f"{'/'.join(self.path)}?{query}"
+        pairs = []
+        for name, word in self.parameters.items():
+            value = id if word == ID else to_text(resource.get(word))
+            pairs.append(f"{name}={value if _UNRESERVED.fullmatch(value) else quote(value, safe='')}")
+        return f"{'/'.join(self.path)}?{'&'.join(pairs)}"
 
 
 @dataclass(frozen=True, slots=True)
