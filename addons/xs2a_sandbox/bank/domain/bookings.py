@@ -1,9 +1,10 @@
 """The movements on accounts that payments cause over time."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import partial
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import strip_reference
@@ -30,11 +31,16 @@ class Movement:
     order: tuple[date, datetime, int]
     pending: bool
     amount: Decimal
-    record: Document
+    write: Callable[[], Document]
 
     @property
     def day(self) -> date:
         return self.order[0]
+
+    @property
+    def record(self) -> Document:
+        """The entry on the account. It is written at each use, because sums do without it."""
+        return self.write()
 
 
 def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
@@ -47,12 +53,16 @@ def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
         payment = call.state.get("payments", id)
         if payment is None or "authorised_on" not in payment:
             continue
+        amounts = list(_amounts(call, payment, account))
+        if not amounts:
+            continue
         until = max(today, date.fromisoformat(payment.get("booked_until") or payment["authorised_on"]))
         for day in _until_next(payment, until):
             order = (day, _instant(payment, day), payment.get("sequence", 0))
-            for name, amount, entry in _amounts(call, payment, account):
-                record = _record(call, payment, entry, day, (account["currency"], amount))
-                moved.append(Movement(order, day > until, amount, {"id": f"{id}-{day:%Y%m%d}-{name}", **record}))
+            for name, amount, entry in amounts:
+                entry_id, money = f"{id}-{day:%Y%m%d}-{name}", (account["currency"], amount)
+                write = partial(_record, call, entry_id, payment, entry, day, money)
+                moved.append(Movement(order, day > until, amount, write))
     return sorted(moved, key=lambda movement: movement.order, reverse=True)
 
 
@@ -70,9 +80,10 @@ def standing_orders(call: Call, account: str) -> list[Document]:
             continue
         (entry,) = payment["parts"]
         sent = entry["amount"]
-        record = _record(call, payment, entry, following, (sent["currency"], -Decimal(sent["amount"])))
+        money = (sent["currency"], -Decimal(sent["amount"]))
+        record = _record(call, f"{id}-order", payment, entry, following, money)
         undated = {name: value for name, value in record.items() if name not in ("booked_on", "value_on")}
-        order = {"id": f"{id}-order", **undated, "standing_order": standing_order(payment)}
+        order = {**undated, "standing_order": standing_order(payment)}
         orders.append((payment.get("sequence", 0), order))
     return [order for _, order in sorted(orders, key=lambda pair: pair[0], reverse=True)]
 
@@ -119,8 +130,9 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
 
 def compute_available(call: Call, id: str, account: Mapping[str, Any]) -> Decimal:
     """Return the money that can be paid from the account, in its currency."""
-    moved = movements(call, with_id(id, account)) if call.state.own(MOVING) else []
-    return Decimal(find_covering_amount(balances(account, moved)) or "0")
+    is_moving = call.state.own(MOVING)
+    held = balances(account, movements(call, with_id(id, account))) if is_moving else account["balances"]
+    return Decimal(find_covering_amount(held) or "0")
 
 
 def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:
@@ -135,7 +147,8 @@ def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:
 def find_covering_amount(balances: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the amount of the balance that shows the available money."""
     held = {balance["type"]: balance["amount"] for balance in balances}
-    return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
+    amounts: list[str] = [held[kind]["amount"] for kind in _COVERING if kind in held]
+    return amounts[0] if amounts else None
 
 
 def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
@@ -186,15 +199,16 @@ def _amounts(
 
 
 def _record(
-    call: Call, payment: Mapping[str, Any], entry: Mapping[str, Any], day: date, money: tuple[str, Decimal]
+    call: Call, id: str, payment: Mapping[str, Any], entry: Mapping[str, Any], day: date, money: tuple[str, Decimal]
 ) -> Document:
-    """Return the entry for a payment on an account, without an id."""
+    """Return the entry for a payment on an account."""
     currency, amount = money
     debtor = payer_of(payment)
     account = (call.state.get("accounts", debtor) if debtor else None) or {}
     creditor = entry.get("creditor") or {}
     paid_to = creditor.get("account") or {}
     return {
+        "id": id,
         "end_to_end_id": entry.get("end_to_end_id"),
         "creditor_id": creditor.get("id") or "",
         "booked_on": day.isoformat(),
