@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config.readers import seconds
-from xs2a_sandbox.control.journal import describe_body
 from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import InvalidResponse, Refused, body_invalid
 from xs2a_sandbox.http import Headers, Response
@@ -230,4 +229,7 @@ def _end(end: "asyncio.Future[Release]", release: Release) -> None:
 def _describe_message(headers: Headers, body: bytes) -> dict[str, Any]:
     """Return the headers, and the body, decoded if possible."""
     plain = decode(headers, body)
+    # Imported for the first held exchange, because the view of the journal imports much.
+    from xs2a_sandbox.control.journal import describe_body
+
     return {"headers": [list(pair) for pair in headers], **describe_body(body if plain is None else plain)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from xs2a_sandbox.bank import Banks
-from xs2a_sandbox.bank.sca_pages import pages
+from xs2a_sandbox.bank.sca_pages import PAGES
 from xs2a_sandbox.cassette.fault import PREFER
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.config.modes import find_mode
@@ -22,7 +22,7 @@ from xs2a_sandbox.state.session import DEFAULT, session_name
 type Takes = Callable[[Request, tuple[str, ...]], bool]
 """Says whether a destination is for the request, given its path without the session's prefix."""
 
-_OWN_PATHS = frozenset({ROOT, pages.PAGES})
+_OWN_PATHS = frozenset({ROOT, PAGES})
 
 
 def is_own_path(segments: tuple[str, ...]) -> bool:
@@ -78,7 +78,7 @@ class Routing:
             if takes(request, target.segments):
                 return Route(request, target, session, self.banks.default, destination, True, False)
         bank = self.banks.bank_of(request)
-        if target.segments[0] == pages.PAGES and find_mode(bank.real.mode_of(target.segments)).has_own_pages:
+        if target.segments[0] == PAGES and find_mode(bank.real.mode_of(target.segments)).has_own_pages:
             page = Route(request, target, session, bank, self.sca_page, True, False)
             return structs.replace(page, is_in_browser=True, is_twin=is_twin)
         return self.to_bank(request, target, session, is_twin=is_twin)

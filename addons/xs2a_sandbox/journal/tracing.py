@@ -6,7 +6,6 @@ No other module imports OpenTelemetry, and this one only when needed. A span con
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,8 @@ from xs2a_sandbox.http import Request
 from xs2a_sandbox.journal.log_line import LogEntry
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from opentelemetry.sdk.trace import TracerProvider
 
 log = logging.getLogger("xs2a_sandbox")
@@ -107,6 +108,8 @@ def _exporters(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _exporter(name: str) -> Any:
+    from importlib.metadata import entry_points
+
     installed: dict[str, EntryPoint] = {
         entry_point.name: entry_point for entry_point in entry_points(group="opentelemetry_traces_exporter")
     }

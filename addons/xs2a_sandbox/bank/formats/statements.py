@@ -5,14 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import batched
-from typing import Any
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.bank.domain.accounts import number_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.media_type import choose_type
 from xs2a_sandbox.state import Document
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 JSON = "application/json"
 FORMATS = ("camt", "mt940")
@@ -116,11 +118,14 @@ def _camt(statement: _Statement, has_pending: bool) -> str:
     """Return a camt.052 if it includes pending entries, otherwise a camt.053."""
     number, root, part = ("052", "BkToCstmrAcctRpt", "Rpt") if has_pending else ("053", "BkToCstmrStmt", "Stmt")
     account, record = statement.account, statement.account.record
+    # Imported for the first such statement, because few apps ask for XML.
+    from xml.etree.ElementTree import Element, indent, tostring
+
     document = Element("Document", xmlns=f"urn:iso:std:iso:20022:tech:xsd:camt.{number}.001.02")
-    message = SubElement(document, root)
+    message = _add(document, root)
     id = f"{account.number[-10:]}-{statement.first}-{statement.last}"
     _fill(message, {"GrpHdr": {"MsgId": id, "CreDtTm": statement.now}})
-    report = SubElement(message, part)
+    report = _add(message, part)
     _fill(
         report,
         {
@@ -139,17 +144,17 @@ def _camt(statement: _Statement, has_pending: bool) -> str:
         ("OPBD", statement.opening, statement.first),
         ("CLBD", statement.closing, statement.last),
     ):
-        balance = SubElement(report, "Bal")
+        balance = _add(report, "Bal")
         _fill(balance, {"Tp": {"CdOrPrtry": {"Cd": code}}})
         _amount(balance, str(amount), statement.currency)
         _fill(balance, {"Dt": {"Dt": day}})
     for entry, is_booked in statement.entries:
-        _entry(SubElement(report, "Ntry"), entry, is_booked)
+        _entry(_add(report, "Ntry"), entry, is_booked)
     indent(document)
     return tostring(document, encoding="unicode", xml_declaration=False)
 
 
-def _entry(node: Element, entry: Document, is_booked: bool) -> None:
+def _entry(node: "Element", entry: Document, is_booked: bool) -> None:
     name, other, pays = _other(entry)
     code = str(entry.get("code") or "").split("-")
     domain = {"Cd": code[0], "Fmly": {"Cd": code[1], "SubFmlyCd": code[2]}} if len(code) == 3 else None
@@ -174,21 +179,27 @@ def _entry(node: Element, entry: Document, is_booked: bool) -> None:
     )
 
 
-def _amount(node: Element, amount: str, currency: str) -> None:
+def _amount(node: "Element", amount: str, currency: str) -> None:
     _fill(node, {"Amt": amount.lstrip("-"), "CdtDbtInd": "DBIT" if amount.startswith("-") else "CRDT"})
     next(node.iter("Amt")).set("Ccy", currency)
 
 
-def _fill(node: Element, members: Mapping[str, Any]) -> None:
+def _add(node: "Element", name: str) -> "Element":
+    inner = node.makeelement(name, {})
+    node.append(inner)
+    return inner
+
+
+def _fill(node: "Element", members: Mapping[str, Any]) -> None:
     """Add child elements. Elements without a value or content are left out."""
     for name, value in members.items():
         if isinstance(value, Mapping):
-            inner = Element(name)
+            inner = node.makeelement(name, {})
             _fill(inner, value)
             if len(inner):
                 node.append(inner)
         elif value is not None:
-            SubElement(node, name).text = str(value)
+            _add(node, name).text = str(value)
 
 
 # -- MT940

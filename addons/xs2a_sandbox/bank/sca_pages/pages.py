@@ -33,9 +33,6 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import redirect
 
-PAGES = "sca"
-"""The first segment of the path of these pages."""
-
 ENDINGS = ("decline", "cancel", "timeout", "error")
 _DECISIONS = ("approve", "decline", "timeout", "error")
 _METHODS = ("GET", "HEAD", "POST")

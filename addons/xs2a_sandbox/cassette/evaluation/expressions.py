@@ -13,7 +13,7 @@ from functools import lru_cache, reduce
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from jinja2 import nodes, pass_context
+from jinja2 import Template, nodes, pass_context
 from jinja2.exceptions import SecurityError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.filters import do_map
 from jinja2.runtime import Context, Undefined
@@ -746,14 +746,16 @@ def compile_part(
             return _compare(*equality)
         if (days := _days(expression)) is not None:
             return lambda scope: _day(scope, days)
-        assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
-        template = ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
+        template = None if _is_sure_to_compile(expression) else _compile_template(expression)
     except (TemplateSyntaxError, AssertionError) as error:
         raise ExpressionError(f"{error} in {source!r}") from None
     except (RecursionError, MemoryError, SyntaxError) as error:
         raise _wrap_error(error, source) from None
 
     def evaluate(scope: Scope) -> Any:
+        nonlocal template
+        if template is None:
+            template = _compile_template(expression)
         context = template.new_context(scope, shared=True)
         before = work.begin(scope.get(WORK) or Work())
         try:
@@ -769,6 +771,21 @@ def compile_part(
         return None if is_missing(value) else value
 
     return evaluate
+
+
+def _is_sure_to_compile(expression: nodes.Expr) -> bool:
+    """Return whether the expression can be compiled at its first use, because Jinja2 and Python will accept it."""
+    inside = walk(expression)
+    return len(inside) < _SURE and not any(isinstance(node, nodes.Test | nodes.Keyword) for node in inside)
+
+
+_SURE = 100
+"""An expression with so many nodes may be nested too deeply."""
+
+
+def _compile_template(expression: nodes.Expr) -> Template:
+    assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
+    return ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
 
 
 _FAILURES = (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError)

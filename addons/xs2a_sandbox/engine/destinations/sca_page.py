@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xs2a_sandbox.bank import Answer
-from xs2a_sandbox.bank.sca_pages import pages
 from xs2a_sandbox.bank.sca_pages.html import show
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.engine.attempt import attempt
@@ -58,6 +57,9 @@ class ScaPage:
 
 
 def _page(route: Route, call: Call) -> Answer:
+    # Imported for the first page, because most runs show none.
+    from xs2a_sandbox.bank.sca_pages import pages
+
     bank = route.bank
     try:
         page = pages.serve(call, bank.words(call))

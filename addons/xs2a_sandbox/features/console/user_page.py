@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from xs2a_sandbox.bank.domain.documents import state_of
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, SCA
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, is_open
-from xs2a_sandbox.bank.sca_pages.pages import PAGES
+from xs2a_sandbox.bank.sca_pages import PAGES
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.life import TimelineStep
 from xs2a_sandbox.features.console.visit import ConsoleVisit

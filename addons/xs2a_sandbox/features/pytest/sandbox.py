@@ -13,7 +13,7 @@ from uuid import uuid4
 from xs2a_sandbox.bank import Bank, Banks, TestData, loading
 from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.bank.handlers.table import collect_handlers
-from xs2a_sandbox.bank.sca_pages.pages import PAGES
+from xs2a_sandbox.bank.sca_pages import PAGES
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.addressing import address, put
 from xs2a_sandbox.cassette.dialect import layer_files, layers
