@@ -650,3 +650,84 @@ def test_writing_works_again_when_a_full_disk_has_space(tmp_path: Path) -> None:
             assert {before, after} <= kept.keys()
             with closing(sqlite3.connect(again.file)) as connection:
                 assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
+
+
+def test_requests_that_wait_for_another_process_write_in_one_transaction(store: SqliteStore, file: Path) -> None:
+    begun, begin = [], store._begin
+
+    def watched() -> None:
+        begin()
+        begun.append(True)
+
+    store._begin = watched  # type: ignore[method-assign]
+
+    async def write(name: str) -> bool:
+        await store.turn()
+        kept = store.commit_together("a", {}, {}, {("payments", name): {"n": 1}})
+        if waiting := store.settle():
+            await waiting
+        return kept
+
+    async def main() -> list[bool]:
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            writing = [asyncio.ensure_future(write(str(number))) for number in range(5)]
+            gone = writing.pop(0)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            # The client of the request that tries for all has gone.
+            gone.cancel()
+            await asyncio.sleep(0)
+            other.execute("rollback")
+            return await asyncio.gather(*writing)
+
+    assert asyncio.run(main()) == [True] * 4
+    assert begun == [True]
+    assert store.counts("a") == {"payments": 4}
+
+
+def test_a_process_that_waits_keeps_out_the_one_that_has_just_written(store: SqliteStore, file: Path) -> None:
+    with closing(SqliteStore(file)) as other:
+
+        async def main() -> list[str]:
+            order = []
+
+            async def write(writer: SqliteStore, name: str) -> None:
+                await writer.turn()
+                order.append(name)
+                writer.commit_together("a", {}, {}, {("payments", name): {"n": 1}})
+                if waiting := writer.settle():
+                    await waiting
+
+            with closing(sqlite3.connect(file, isolation_level=None)) as third:
+                third.execute("begin immediate")
+                first = asyncio.ensure_future(write(other, "who waits"))
+                await asyncio.sleep(0)
+                second = asyncio.ensure_future(write(store, "who asks later"))
+                await asyncio.sleep(0)
+                third.execute("rollback")
+                store_asks_at_once = store._turnstile.enter()
+                await asyncio.gather(first, second)
+            assert not store_asks_at_once
+            return order
+
+        assert asyncio.run(main()) == ["who waits", "who asks later"]
+
+
+def test_a_request_that_writes_waits_for_its_turn_before_it_is_worked_on(store: SqliteStore, file: Path) -> None:
+    client = Client(an_engine(store))
+    create(client)
+    with closing(SqliteStore(file)) as other:
+        other.commit("b", {}, {}, {KEY: {"n": 1}})
+    assert not store.has_other_writers
+    create(client)
+    assert store.has_other_writers
+    turns, turn = [], store.turn
+
+    async def watched() -> None:
+        turns.append(True)
+        await turn()
+
+    store.turn = watched  # type: ignore[method-assign]
+    assert create(client).status == 200
+    assert turns == [True]

@@ -20,6 +20,7 @@ from xs2a_sandbox.state.attempts import commit, run_transaction
 from xs2a_sandbox.state.session import DEFAULT, anchor, has_settings, session_checks, session_clock
 from xs2a_sandbox.state.snapshot import RequestKind
 
+_READS = frozenset({"GET", "HEAD"})
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 
 type Before = Callable[[Call], None]
@@ -87,7 +88,8 @@ class Transactions:
 
         try:
             reader = _reader(request, target, session, bank) if self.is_shared else None
-            return await run_transaction(self.store, attempt, reader)
+            writes = request.method not in _READS and not is_read
+            return await run_transaction(self.store, attempt, reader, writes=writes)
         except StoreUnavailable as error:
             self._metrics.counters["state_failures"] += 1
             raise BankError("busy") from error

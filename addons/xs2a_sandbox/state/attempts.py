@@ -57,17 +57,24 @@ def in_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
 
 async def run_transaction[R](
-    store: Store | RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None = None
+    store: Store | RemoteStore,
+    attempt: Callable[[Documents], R],
+    reader: RequestKind | None = None,
+    *,
+    writes: bool = False,
 ) -> R:
     """Run attempts until one completes, and return its result. Each has its own transaction and ends with `commit`.
 
-    If a `reader` is given, the documents that such requests usually read are fetched ahead. Raises StoreUnavailable if
-    no attempt completes.
+    If a `reader` is given, the documents that such requests usually read are fetched ahead. If it probably `writes`, an
+    attempt does not begin while other processes write, because its work would be lost. Raises StoreUnavailable if no
+    attempt completes.
     """
     if isinstance(store, RemoteStore):
         return await run_prepared(partial(_run_there, store, attempt, reader))
     tries = 0
     try:
+        if writes and store.has_other_writers:
+            await _take_turn(store)
         while True:
             pause: Awaitable[None]
             try:
@@ -93,6 +100,16 @@ async def run_prepared[R](work: Callable[[], Awaitable[R]]) -> R:
         except Unprepared as missing:
             prepare = missing.prepare
         await asyncio.to_thread(prepare)
+
+
+async def _take_turn(store: Store) -> None:
+    """Wait for the turn to write. Raises StoreBusy; the attempt reports other troubles, and is repeated."""
+    try:
+        await store.turn()
+    except StoreBusy:
+        raise
+    except StoreUnavailable:
+        pass
 
 
 async def try_once[R](store: Store, attempt: Callable[[Documents], R]) -> R:

@@ -14,6 +14,7 @@ from xs2a_sandbox.errors import StoreBusy, StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state.sqlite_checkpoints import SqliteCheckpoints
 from xs2a_sandbox.state.sqlite_index import SqliteIndex
+from xs2a_sandbox.state.sqlite_turnstile import SqliteTurnstile
 from xs2a_sandbox.state.sqlite_view import Place, SqliteView
 from xs2a_sandbox.state.store import Document, Key, read_stored
 
@@ -55,7 +56,7 @@ Later SQLite must not wait, because all requests would wait, too.
 _PATIENCE = 2.0
 """Seconds for which a write waits for other processes to finish theirs."""
 
-_LOOKS = (0.001, 0.004)
+_LOOKS = (0.0005, 0.002)
 """Seconds between attempts, chosen at random in this range so that processes do not try at the same moments."""
 
 _ROOM = 1024 * 1024
@@ -111,6 +112,10 @@ class SqliteStore:
                 self._loop: asyncio.AbstractEventLoop | None = None
                 """The loop whose current iteration has an open common transaction."""
                 self._waiting: list[asyncio.Future[None]] = []
+                self._is_polling = False
+                """Whether a request tries to begin a transaction, in which all requests in `_queue` take part."""
+                self._queue: list[asyncio.Future[None]] = []
+                self._turnstile = SqliteTurnstile(file)
             except BaseException:
                 self._connection.close()
                 raise
@@ -180,16 +185,40 @@ class SqliteStore:
         self._put(session, writes)
         return True
 
+    @property
+    def has_other_writers(self) -> bool:
+        return self._view.has_other_writers
+
     async def turn(self) -> None:
-        # Workers that write constantly leave each other only moments, so keep the work that was done in one.
-        end = monotonic() + _PATIENCE
-        while True:
-            try:
-                return self._begin_together()
-            except StoreBusy:
-                if monotonic() > end:
-                    raise
-            await asyncio.sleep(uniform(*_LOOKS))
+        # Workers that write constantly leave each other only moments, so do the work of all waiting requests in one.
+        loop, end = asyncio.get_running_loop(), monotonic() + _PATIENCE
+        while self._is_polling:
+            waiting = loop.create_future()
+            self._queue.append(waiting)
+            await waiting
+            if self._loop is loop:
+                return None
+        self._is_polling = True
+        try:
+            while True:
+                is_late = monotonic() > end
+                if self._turnstile.enter() or is_late:
+                    try:
+                        return self._begin_together()
+                    except StoreBusy:
+                        if is_late:
+                            raise
+                await asyncio.sleep(uniform(*_LOOKS))
+        finally:
+            self._turnstile.leave()
+            self._is_polling = False
+            self._wake_queue()
+
+    def _wake_queue(self) -> None:
+        queue, self._queue = self._queue, []
+        for waiting in queue:
+            if not waiting.done():
+                waiting.set_result(None)
 
     def settle(self) -> asyncio.Future[None] | None:
         """Return a future for the end of the common transaction, or None if there is none. Raises StoreUnavailable."""
@@ -325,6 +354,7 @@ class SqliteStore:
         if self._checkpoints:
             self._checkpoints.close()
         self._connection.close()
+        self._turnstile.close()
         if self._index:
             self._index.close()
             self._index = None
@@ -369,6 +399,8 @@ class SqliteStore:
             self._settle()
             self._begin()
             self._loop = loop
+            # First, so that the waiting requests go on before the transaction ends.
+            self._wake_queue()
             loop.call_soon(self._settle)
 
     def _begin(self) -> None:

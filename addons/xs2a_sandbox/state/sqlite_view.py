@@ -26,6 +26,8 @@ class SqliteView:
         self._store = store
         self._header: bytes | None = None
         self._written: int | None = None
+        self.has_other_writers = False
+        """Whether another process has written since this one began."""
         self._documents: OrderedDict[Place, tuple[int, Document | None]] = OrderedDict()
         self._lists: dict[tuple[str, str], tuple[int, dict[str, Document | None]]] = {}
 
@@ -36,6 +38,7 @@ class SqliteView:
         if header is None or header != self._header:
             written = self._store.read_version()
             if written != self._written:
+                self.has_other_writers = self.has_other_writers or self._written is not None
                 self.forget()
                 self._written = written
             self._header = header

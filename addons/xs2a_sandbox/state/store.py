@@ -114,8 +114,13 @@ class Store(Documents, Protocol):
         """
         ...
 
+    @property
+    def has_other_writers(self) -> bool:
+        """Whether another process may be writing, so that a request that writes should wait for its `turn` first."""
+        ...
+
     async def turn(self) -> None:
-        """Wait after a StoreBusy until no other process writes, and keep the turn until the caller awaits again.
+        """Wait until no other process writes, and keep the turn until the caller awaits again.
 
         Raises StoreUnavailable if that takes too long.
         """
@@ -150,8 +155,10 @@ class MemoryStore:
     def settle(self) -> None:
         """Nothing has to be awaited."""
 
+    has_other_writers = False
+
     async def turn(self) -> None:
-        """Memory has no other writers."""
+        """Nothing has to be awaited."""
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         held = self._sessions.get(session)
