@@ -7,7 +7,7 @@ rendering the template, completing it and encoding everything.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.expressions import IT, Scope, compile_value, is_special, is_with_shapes
@@ -49,34 +49,32 @@ class Nulls:
     @property
     def is_spread(self) -> bool:
         """Whether the members are in several parts of the schema, so that only `complete` knows them."""
-        return self.node is not None and not _ALTERNATIVES.isdisjoint(self.node.resolve().schema)
+        return not _ALTERNATIVES.isdisjoint(self._schema)
 
     @property
     def members(self) -> Mapping[str, Any]:
-        schema = self.node.resolve().schema if self.node else {}
-        members: Mapping[str, Any] = {} if "items" in schema else schema.get("properties", {})
+        members: Mapping[str, Any] = {} if "items" in self._schema else self._schema.get("properties", {})
         return members
 
     @property
     def of_entries(self) -> "Nulls":
-        return self._at(self.node.resolve().schema.get("items") if self.node else None)
+        return self._at(self._schema.get("items"))
 
     def below(self, name: str) -> "Nulls":
         return self._at(self.members.get(name))
 
     def keeps_null(self, name: str, *, is_optional: bool) -> bool:
         """Return whether a member without a value is null, instead of being left out."""
-        if name in self.members:
-            return self.below(name).takes_null
-        return not (self.drop or is_optional)
+        below = self.below(name).node
+        return below.takes_null() if below else not (self.drop or is_optional)
 
     @property
-    def takes_null(self) -> bool:
-        return self.node is None or self.node.takes_null()
+    def _schema(self) -> Mapping[str, Any]:
+        schema: Mapping[str, Any] = self.node.resolve().schema if self.node else {}
+        return schema
 
     def _at(self, schema: Any) -> "Nulls":
-        is_known = self.node is not None and schema is not None
-        return Nulls(self.node.resolve().at(schema) if self.node and is_known else None, self.drop)
+        return Nulls(None if self.node is None or schema is None else self.node.resolve().at(schema), self.drop)
 
 
 class _Value(NamedTuple):
@@ -91,7 +89,7 @@ class _Value(NamedTuple):
 
 
 class _Member(NamedTuple):
-    """A member of an object. If it is not `kept`, it is left out when its value is null."""
+    """A member of an object. Unless it `is_kept`, it is a value, and left out when that is null."""
 
     name: str
     json: "_Json"
@@ -191,11 +189,9 @@ class BodySource:
 
     def _write_optional(self, member: _Member, before: bytes = b"", after: bytes = b"") -> str:
         """Return Python for a member that is left out if it is null."""
-        if not isinstance(member.json, _Value):
-            raise TypeError(f"{member.name} is always there")
-        name = before + to_json(member.name) + b":"
-        code = f"{name!r} + {self._encode(member.json)}" + (f" + {after!r}" if after else "")
-        return f"(b'' if {member.json.code} is None else {code})"
+        value, name = cast(_Value, member.json), before + to_json(member.name) + b":"  # only values can be left out
+        code = f"{name!r} + {self._encode(value)}" + (f" + {after!r}" if after else "")
+        return f"(b'' if {value.code} is None else {code})"
 
     def _encode(self, value: _Value) -> str:
         complete = None if value.is_text else value.nulls.complete
