@@ -11,6 +11,7 @@ from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.features.campaign.command import Ended
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
+from xs2a_sandbox.features.campaign.shown import Shown, ShownText, plain_kinds
 
 INDEX = Index(an_engine().interface)
 CONSENT = {"Consent-ID": "c", "PSU-IP-Address": "192.0.2.1"}
@@ -59,8 +60,12 @@ def observed(
     all_payments: Mapping[str, int] | None = None,
     is_cut: bool = False,
     output: str = "",
+    shown: str = "",
 ) -> Observed:
+    """Return a run. `shown` are the lines of what the app shows."""
     rejections = Counter(rejected or {})
     made, made_in_session = (Payments(Counter(counts or {}), rejections) for counts in (payments, all_payments))
     seen = Seen(tuple(calls), made, made_in_session, is_cut)
-    return Observed(Ended(status, 1.0, hung, output), seen, hits=1, assertions=assertions)
+    texts = tuple(ShownText(line, plain_kinds(line)) for line in shown.splitlines())
+    made_visible = Shown(texts, tuple(output.splitlines()))
+    return Observed(Ended(status, 1.0, hung, output), seen, hits=1, assertions=assertions, shown=made_visible)

@@ -6,7 +6,8 @@ import pytest
 
 from tests.campaign.seeing import call, observed
 from xs2a_sandbox.features.campaign import judge
-from xs2a_sandbox.features.campaign.judge import Case, Learned, findings
+from xs2a_sandbox.features.campaign.case import Case, Learned
+from xs2a_sandbox.features.campaign.judge import findings
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import SeenCall
 from xs2a_sandbox.features.campaign.sent import SentEntries, SentEntry

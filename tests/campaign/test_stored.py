@@ -7,7 +7,8 @@ from decimal import Decimal
 import pytest
 
 from tests.campaign.seeing import call, observed
-from xs2a_sandbox.features.campaign.judge import Case, Learned, dated_days, findings
+from xs2a_sandbox.features.campaign.case import Case, Learned
+from xs2a_sandbox.features.campaign.judge import dated_days, findings
 from xs2a_sandbox.features.campaign.records import StoredRecord
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.sent import SentEntries, SentEntry

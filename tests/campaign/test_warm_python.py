@@ -56,6 +56,10 @@ def test_a_fork_behaves_like_the_command(command: Command) -> None:
     assert second.processor_seconds > 0
 
 
+def test_a_command_with_variables_of_python_is_not_forked(command: Command) -> None:
+    assert replace(command, variables={"PYTHONPATH": "src"}).warm_up() is None
+
+
 def test_a_fork_runs_in_the_time_zone_of_its_environment(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("import time; print(time.localtime(0).tm_hour)")
     cold = Command((sys.executable, "app.py"), {"TZ": "EST5"}, tmp_path)

@@ -17,11 +17,13 @@ from xs2a_sandbox.plugins import plugins
 PREFIX = "XS2A_SANDBOX_"
 VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
 """The variable for the passphrase of the vault. It is not a setting, so that it is not in any file."""
-CAMPAIGN_FAULT, CAMPAIGN_FINDINGS = f"{PREFIX}FAULT", f"{PREFIX}FINDINGS"
+CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, CAMPAIGN_SHOWN = f"{PREFIX}FAULT", f"{PREFIX}FINDINGS", f"{PREFIX}SHOWN"
 CAMPAIGN_ADDRESSES = tuple(f"{PREFIX}{name}" for name in ("URL", "TLS_URL", "PROXY", "CA_FILE", "SESSION", "RUN_DIR"))
 PROGRESS = f"{PREFIX}PROGRESS"
 """The variable for the file in which a command records its progress."""
-NO_SETTINGS = frozenset({VAULT_PASSPHRASE, PROGRESS, CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, *CAMPAIGN_ADDRESSES})
+NO_SETTINGS = frozenset(
+    {VAULT_PASSPHRASE, PROGRESS, CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, CAMPAIGN_SHOWN, *CAMPAIGN_ADDRESSES}
+)
 """Variables with the prefix of settings that are not settings."""
 
 type Json = Mapping[str, Any]

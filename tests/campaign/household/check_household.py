@@ -25,7 +25,7 @@ def approve(link: str) -> None:
 @pytest.fixture
 def household() -> Iterator[Household]:
     folder = Path(os.environ["XS2A_SANDBOX_RUN_DIR"])
-    household = Household(Bank(URL, approve), folder, os.environ.get("HOUSEHOLD_BUG", ""))
+    household = Household(Bank(URL, approve), folder, os.environ.get("HOUSEHOLD_BUGS", ""))
     yield household
     household.save()
 

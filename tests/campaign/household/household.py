@@ -6,6 +6,7 @@ the bank sends as it is, and tries again in the next run.
 """
 
 import json
+import os
 import time
 import uuid
 from collections.abc import Mapping
@@ -28,7 +29,31 @@ BUGS = {
     "moves-on": "the day of the last read is noted before the read, and the next read begins there",
     "day-in-utc": "the day of an entry becomes a time, and the day of this time in UTC is stored",
     "sign-from-payee": "an entry is a debit if it has a creditor",
+    "shows-later-for-ended": "the end of the consent is shown as trouble that passes",
+    "shows-later-for-refused": "a payment that the bank refuses is shown as one to try again",
+    "shows-refused-for-lost": "a payment whose answer is lost is shown as refused",
+    "shows-paid-for-lost": "a payment whose answer is lost is shown as made",
+    "shows-paid-for-declined": "a payment that the customer declines is shown as made",
+    "shows-error-for-declined": "a decision of the customer is shown as a technical error",
+    "shows-ended-for-limited": "a limit of the bank is shown as the end of the consent",
+    "shows-updated-for-limited": "a limit of the bank is shown as a success",
+    "shows-password-for-failed": "a failure of the bank is shown as a wrong password",
+    "shows-declined-for-failed": "a failure of the bank is shown as a decision of the customer",
 }
+SHOWN = {
+    "paid": "The payment {} is made.",
+    "refused": "The payment {} was refused by the bank.",
+    "lost": "We do not know whether the payment {} is made. Ask your bank.",
+    "declined": "You have declined.",
+    "updated": "Your accounts are up to date.",
+    "ended": "Please connect your bank again.",
+    "limited": "The bank allows no more requests now. We try again later.",
+    "failed": "The bank has trouble. We try again later.",
+    "password": "Wrong password.",
+    "error": "A technical error has occurred.",
+    "later": "Something did not work. Try again later.",
+}
+"""What the customer sees, by what has happened."""
 IBANS = ("DE47999888770000200002", "DE25999888770000200010")
 PAYMENTS = "/v1/payments/sepa-credit-transfers"
 FINAL = ("ACSC", "ACCC", "RJCT", "CANC")  # not ACSP, which the bank still executes
@@ -71,13 +96,19 @@ class Bank:
 
 
 class Household:
-    def __init__(self, bank: Bank, folder: Path, bug: str = "") -> None:
-        self.bank, self.bug, self.file = bank, bug, folder / "household.json"
+    def __init__(self, bank: Bank, folder: Path, bugs: str = "") -> None:
+        self.bank, self.bugs, self.file = bank, frozenset(bugs.split(",")), folder / "household.json"
         empty: Json = {"consent": None, "parked": False, "intents": {}, "entries": {}, "read_on": None}
         self.data: Json = json.loads(self.file.read_text()) if self.file.exists() else empty
 
     def save(self) -> None:
         self.file.write_text(json.dumps(self.data, indent=1))
+
+    def show(self, what: str, intent: str = "") -> None:
+        """Show a text to the customer. A campaign reads it."""
+        wrong = {bug.rpartition("-")[2]: bug.split("-")[1] for bug in self.bugs if bug.startswith("shows-")}
+        with open(os.environ.get("XS2A_SANDBOX_SHOWN", os.devnull), "a") as shown:
+            shown.write(SHOWN[wrong.get(what, what)].format(intent) + "\n")
 
     # -- paying
 
@@ -90,7 +121,16 @@ class Household:
         if (made := self.data["intents"].get(intent)) and "id" in made:
             self._follow(made)
         self.save()
+        self.show(self._outcome(made), intent)
         return made["state"] if made else "failed"
+
+    def _outcome(self, made: Json | None) -> str:
+        state = made["state"] if made else "unknown"
+        if state == "refused":
+            return "refused"
+        if state == "RJCT":
+            return "declined"  # the bank rejects what the customer has not approved
+        return "paid" if made and "id" in made and state in ("ACSP", *FINAL) else "lost"
 
     def _send(self, intent: str, amount: str) -> None:
         payment = self.data["intents"][intent] = {"state": "unknown"}
@@ -106,7 +146,7 @@ class Household:
             try:
                 made = self.bank.ask("POST", PAYMENTS, body)
             except Trouble as trouble:
-                if self.bug != "pays-twice" or (trouble.status or 500) < 500:
+                if "pays-twice" not in self.bugs or (trouble.status or 500) < 500:
                     raise
                 made = self.bank.ask("POST", PAYMENTS, body)
             payment |= {"id": _text(made, "paymentId"), "state": "open"}
@@ -114,7 +154,7 @@ class Household:
         except Trouble as trouble:
             if "id" not in payment and trouble.status and trouble.status < 500:
                 payment["state"] = "refused"
-            elif "id" not in payment and self.bug == "forgets-intent":
+            elif "id" not in payment and "forgets-intent" in self.bugs:
                 del self.data["intents"][intent]
 
     def _follow(self, payment: Json) -> None:
@@ -167,26 +207,29 @@ class Household:
                     self._read_account(id)
                 except Trouble as trouble:
                     problems.append(f"{id}: {trouble}")
-                    if self.bug == "one-stops-all" or trouble.status in (401, 403, 429) or trouble.code in ENDED:
+                    if "one-stops-all" in self.bugs or trouble.status in (401, 403, 429) or trouble.code in ENDED:
                         raise
                     time.sleep(0.2)
         except Trouble as trouble:
             problems.append(str(trouble))
-            if (trouble.status == 401 or trouble.code in ENDED) and self.bug != "keeps-dead-consent":
+            if (trouble.status == 401 or trouble.code in ENDED) and "keeps-dead-consent" not in self.bugs:
                 self.data["consent"] = None
-        self.data["parked"] = bool(problems) and self.bug == "parks"
+            self.show(_what(trouble))
+        else:
+            self.show("updated" if not problems else "failed")
+        self.data["parked"] = bool(problems) and "parks" in self.bugs
         self.save()
         return problems
 
     def _read_account(self, id: str) -> None:
         balances = self._read(f"/v1/accounts/{id}/balances").get("balances")
         since = date.today() - timedelta(days=60)
-        if self.bug == "moves-on" and self.data["read_on"]:
+        if "moves-on" in self.bugs and self.data["read_on"]:
             since = date.fromisoformat(self.data["read_on"])
         self.data["read_on"] = str(date.today())
         rows: list[Json] = []
         path, known = f"/v1/accounts/{id}/transactions?bookingStatus=booked&dateFrom={since}", set[str]()
-        while path and (path not in known or self.bug == "pages-forever"):
+        while path and (path not in known or "pages-forever" in self.bugs):
             known.add(path)
             page = self._read(path).get("transactions")
             if not isinstance(page, dict) or not isinstance(page.get("booked"), list):
@@ -195,9 +238,9 @@ class Household:
             path = page.get("_links", {}).get("next", {}).get("href")
         if not isinstance(balances, list):
             raise Trouble()
-        key = f"{id} {self.data['consent']}" if self.bug == "keeps-by-consent" else id
+        key = f"{id} {self.data['consent']}" if "keeps-by-consent" in self.bugs else id
         earlier = [
-            row for row in self.data["entries"].get(key, ()) if self.bug == "moves-on" and row["day"] < str(since)
+            row for row in self.data["entries"].get(key, ()) if "moves-on" in self.bugs and row["day"] < str(since)
         ]
         self.data["entries"][key] = [*earlier, *rows]
 
@@ -206,10 +249,10 @@ class Household:
             amount = Decimal(_text(entry["transactionAmount"], "amount"))
         except (InvalidOperation, KeyError, TypeError):
             raise Trouble() from None
-        if self.bug == "sign-from-payee":
+        if "sign-from-payee" in self.bugs:
             amount = -abs(amount) if entry.get("creditorName") else abs(amount)
         day = entry.get("bookingDate")
-        if day and self.bug == "day-in-utc":
+        if day and "day-in-utc" in self.bugs:
             day = str(datetime.fromisoformat(day).astimezone(UTC).date())
         text = entry.get("remittanceInformationUnstructured")
         return {"id": entry.get("transactionId"), "day": day, "cents": int(amount * 100), "text": text}
@@ -220,8 +263,14 @@ class Household:
         except Trouble as trouble:
             if trouble.status != 429 or trouble.wait is None or trouble.wait > LONGEST_WAIT:
                 raise
-            time.sleep(1 if self.bug == "ignores-retry-after" else trouble.wait)
+            time.sleep(1 if "ignores-retry-after" in self.bugs else trouble.wait)
             return self.bank.ask("GET", path, consent=self.data["consent"])
+
+
+def _what(trouble: Trouble) -> str:
+    if trouble.status == 401 or trouble.code in ENDED:
+        return "ended"
+    return "limited" if trouble.status == 429 else "failed"
 
 
 def _code(value: Any) -> str:

@@ -17,13 +17,15 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign import bank, judge
 from xs2a_sandbox.features.campaign.atlas import AtlasBank, name_runs, plan_atlas
 from xs2a_sandbox.features.campaign.bank import SandboxAddresses, Sandboxes
+from xs2a_sandbox.features.campaign.case import Case, Learned
 from xs2a_sandbox.features.campaign.command import Command, Stopped
-from xs2a_sandbox.features.campaign.judge import AppFinding, Case, Learned
+from xs2a_sandbox.features.campaign.judge import AppFinding
 from xs2a_sandbox.features.campaign.learning import Begin, Lesson, count_cores, learn_one, learning
 from xs2a_sandbox.features.campaign.left_out import BUDGET, UNREACHED, SkippedFault, group_left_out
 from xs2a_sandbox.features.campaign.order import ENVIRONMENT, QUIRKS, PlannedFault, refuses_by_request
 from xs2a_sandbox.features.campaign.plan import Plan, choose_faults, plan
 from xs2a_sandbox.features.campaign.run import Observed, RunSession
+from xs2a_sandbox.features.campaign.shown import Declared
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 from xs2a_sandbox.wording import say_count, say_span
 
@@ -117,7 +119,8 @@ class Campaign:
 
     The bank is the sandbox at `url`, or a new one for each of the `jobs`, started with `flags`, in a folder in
     `scratch`. Without a number of `jobs`, it is as many as keep the processor cores busy. The campaign ends after
-    `budget` seconds, a run after `timeout`; a `slow` answer takes that long.
+    `budget` seconds, a run after `timeout`; a `slow` answer takes that long. `declared` are the kinds of texts that the
+    app shows.
     """
 
     command: Command
@@ -132,6 +135,7 @@ class Campaign:
     slow: str = "2s"
     choose: Sequence[str] = ()
     atlas: bool = False
+    declared: Declared = ()
     tell: Callable[[CampaignState], None] = lambda state: None
     note: Callable[[str], None] = lambda text: None
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -305,7 +309,9 @@ class Campaign:
 
         def begin(sandbox: SandboxAddresses, name: str, command: Command) -> RunSession:
             folder = self.scratch / f"run-{name}"
-            return RunSession(sandbox, _SESSION.format(name), command, limit, folder, self._index, self._stop)
+            return RunSession(
+                sandbox, _SESSION.format(name), command, limit, folder, self._index, self.declared, self._stop
+            )
 
         return begin
 

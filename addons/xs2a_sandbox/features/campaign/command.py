@@ -19,6 +19,8 @@ from xs2a_sandbox.features.campaign.warm_python import ForkedRun, WarmPython, fi
 
 _LAST = 4000
 """The number of last bytes of a command's output that are kept."""
+OUTPUT = "output.txt"
+"""The name of the file with the output of a run."""
 _PAUSE = 0.5
 """Seconds between two checks whether the run should stop."""
 
@@ -41,6 +43,8 @@ class Command:
 
     def warm_up(self) -> WarmPython | None:
         """Return a process that can start runs of this command, if it is a command of Python. Stop it at the end."""
+        if any(name.startswith("PYTHON") for name in self.variables):
+            return None  # a fork would not notice them
         program = find_program(self.words)
         return WarmPython(program, self.directory, _environment({})) if program else None
 
@@ -59,7 +63,7 @@ class Command:
         environ = _environment(addresses)
         for name, text in self.variables.items():
             environ[name] = _fill(name, text, addresses)
-        output, started, used = scratch / "output.txt", time.monotonic(), _processor_seconds()
+        output, started, used = scratch / OUTPUT, time.monotonic(), _processor_seconds()
         output.touch()
         try:
             process = self._launch(environ, output)

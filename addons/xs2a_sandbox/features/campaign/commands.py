@@ -61,6 +61,17 @@ def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Pa
     return value
 
 
+def _declared(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    from xs2a_sandbox.features.campaign.shown import parse_declared
+
+    try:
+        for text in value:
+            parse_declared(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
 class CampaignCommand(SectionedCommand):
     """Add a hint to errors of the parser if the `--` before the app's own command is missing."""
 
@@ -129,6 +140,13 @@ class CampaignCommand(SectionedCommand):
     help="Set a variable for the command; {url}, {tls_url}, {proxy}, {ca_file} and {session} are filled in. "
     "May be repeated.",
 )
+@option(
+    "--shows",
+    metavar="KIND=PATTERN",
+    multiple=True,
+    callback=_declared,
+    help="Texts of your app with this regular expression are of this kind, such as later='try again'. May be repeated.",
+)
 @option("--url", metavar="URL", help="Use the running sandbox at this base URL instead of starting one.")
 @option(
     "--to",
@@ -160,6 +178,7 @@ def campaign(
     choose: Sequence[str],
     only: Path | None,
     variables: dict[str, str],
+    shows: Sequence[str],
     url: str | None,
     folder: Path,
     reports: Sequence[Path],
@@ -180,6 +199,7 @@ def campaign(
     from xs2a_sandbox.features.campaign.kept_results import ResultsFile, read
     from xs2a_sandbox.features.campaign.reports import files
     from xs2a_sandbox.features.campaign.reports.text import as_text
+    from xs2a_sandbox.features.campaign.shown import parse_declared
 
     if atlas and (url is not None or only):
         other = "--only" if only else "--url"
@@ -187,7 +207,7 @@ def campaign(
     settings = load_settings(flags)
     command = Command(tuple(words), variables, Path.cwd())
     bank_flags = _flags(settings, flags)
-    again = _again(bank_flags, flags, url, variables, slow, timeout)
+    again = _again(bank_flags, flags, url, variables, shows, slow, timeout)
     findings = only.parent if only else folder / "findings"
     with (
         interrupted_by_sigterm(),
@@ -207,6 +227,7 @@ def campaign(
             slow=slow,
             choose=choose,
             atlas=atlas,
+            declared=tuple(map(parse_declared, shows)),
             tell=shown.tell,
             note=note,
         )
@@ -219,6 +240,7 @@ def campaign(
             of |= {
                 "command": command.words,
                 "env": variables,
+                "shows": list(shows),
                 "flags": bank_flags,
                 "slow": slow,
                 "choose": list(choose),
@@ -256,6 +278,7 @@ def _again(
     flags: Mapping[str, Any],
     url: str | None,
     variables: Mapping[str, str],
+    shows: Sequence[str],
     slow: str,
     timeout: float | None,
 ) -> tuple[str, ...]:
@@ -264,6 +287,7 @@ def _again(
     options["--timeout"] = None if timeout is None else f"{timeout:g}"
     typed = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     environment = [word for name, text in variables.items() for word in ("--env", f"{name}={text}")]
+    environment += [word for text in shows for word in ("--shows", text)]
     return ("xs2a-sandbox", "campaign", *bank_flags, *typed, *environment)
 
 

@@ -3,22 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
 from typing import Any
 
+from xs2a_sandbox.features.campaign.case import DATA, OF_ALL_ACCOUNTS, Case, Learned, asks_for_consent
 from xs2a_sandbox.features.campaign.order import CONSENT_EXPIRES, ZONES, ends_access
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
 from xs2a_sandbox.features.campaign.sent import has_entries
-from xs2a_sandbox.features.campaign.stored import (
-    KeptEntries,
-    Storage,
-    find_copies,
-    find_losses,
-    find_shifted_dates,
-    find_wrong_amounts,
-)
+from xs2a_sandbox.features.campaign.shown_rightly import find_wrong_texts
+from xs2a_sandbox.features.campaign.stored import find_copies, find_losses, find_shifted_dates, find_wrong_amounts
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
 from xs2a_sandbox.wording import say_count, say_times
 
@@ -26,9 +19,6 @@ _ALIKE_AFTER_REFUSAL = 3
 """How often the same request may be repeated after the bank has rejected it."""
 _AGAIN = frozenset({408, 425, 429})
 """Errors after which the same request may be repeated."""
-_OF_ALL_ACCOUNTS = frozenset({401, 403, 429})
-"""Errors about the consent or the app, which would be the same for other accounts."""
-_DATA = frozenset({"account", "balance", "entry"})
 _PARTS = frozenset({"balance", "entry"})
 """What an app can do without: if the bank refuses the one, it can still read the other."""
 _EARLY = 0.05
@@ -51,48 +41,6 @@ class AppFinding:
 
     oracle: str
     text: str
-
-
-@dataclass(frozen=True)
-class Learned:
-    """The fault-free run, and the next one in the same session. Only calls in both are reliable.
-
-    `beside` is a run in another session, if there was one.
-    """
-
-    first: Observed
-    second: Observed
-    frequency: int | None = None
-    beside: Observed | None = None
-
-    @property
-    def passes_again(self) -> bool:
-        return self.second.ended.status == 0
-
-    @cached_property
-    def storage(self) -> Storage:
-        return Storage(self.first.kept, self.second.kept, self.beside.kept if self.beside else None)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A run with a fault, and the next one without a fault, if there was one.
-
-    `again` is the next run with a fault that is there all the time. `is_avoidable` if the app can ask in a way that the
-    bank does not refuse.
-    """
-
-    learned: Learned
-    fault: InjectedFault
-    run: Observed
-    after: Observed | None = None
-    again: Observed | None = None
-    is_avoidable: bool = False
-
-    @property
-    def kept(self) -> list[KeptEntries]:
-        """What the app has stored after each run."""
-        return [run.kept for run in (self.run, self.after, self.again) if run]
 
 
 def findings(case: Case) -> list[AppFinding]:
@@ -132,22 +80,17 @@ def _find_too_many(case: Case, usual: Payments, payments: Payments, when: str = 
 
 def _consent(case: Case) -> Iterator[str]:
     """Yield the consent that the bank has ended and that the next run uses again, although it is refused."""
-    fault, after = case.fault, case.after
+    fault, after, ended = case.fault, case.after, case.hit
     if fault.name != CONSENT_EXPIRES or after is None:
         return
-    ended = next(islice(case.run.seen.of(str(fault.operation)), (fault.call or 1) - 1, None), None)
     uses = [call for call in after.seen.calls if ended and ended.consent and call.consent == ended.consent]
-    if not uses or any(call.status < 400 for call in uses) or _asks_for_consent(after.seen):
+    if not uses or any(call.status < 400 for call in uses) or asks_for_consent(after.seen.calls):
         return
     answers = f"{uses[0].method} {uses[0].path} got {uses[0].status}"
     yield (
         f"The app used the ended consent again in the run after it, {say_times(len(uses))} ({answers}), and did not "
         "ask the customer for a new one."
     )
-
-
-def _asks_for_consent(seen: Seen) -> bool:
-    return any(call.does and (call.does.verb, call.does.thing) == ("create", "consent") for call in seen.calls)
 
 
 def _recovery(case: Case) -> Iterator[str]:
@@ -172,7 +115,7 @@ def _find_missing_reads(learned: Learned, after: Observed) -> list[str]:
     """Return the reads of account data that the app makes without a fault, and no longer makes."""
     usual = {call.operation: call.does for call in learned.second.seen.calls}
     made = after.seen.counts
-    return [operation for operation, does in usual.items() if not made[operation] and does and does.about & _DATA]
+    return [operation for operation, does in usual.items() if not made[operation] and does and does.about & DATA]
 
 
 def _what_failed(run: Observed) -> str:
@@ -322,7 +265,7 @@ def _accounts(case: Case) -> Iterator[str]:
 
 def _concerns_all_accounts(fault: InjectedFault) -> bool:
     """Return whether the fault ends or limits the access, so that the app must not go on as usual."""
-    return fault.operation == SCA or fault.status in _OF_ALL_ACCOUNTS or ends_access(fault.name)
+    return fault.operation == SCA or fault.status in OF_ALL_ACCOUNTS or ends_access(fault.name)
 
 
 def _quirk(case: Case) -> Iterator[str]:
@@ -336,12 +279,12 @@ def _quirk(case: Case) -> Iterator[str]:
         return
     usually = {(call.operation, call.status) for call in usual.calls}
     refused = [c for c in run.seen.calls if c.status >= 400 and (c.operation, c.status) not in usually]
-    has_read = any(call.does and call.does.about & _DATA for call in run.seen.calls)
+    has_read = any(call.does and call.does.about & DATA for call in run.seen.calls)
     if has_read and not refused and run.ended.status > 0 and not run.assertions:
         yield f"The command ended with status {run.ended.status}, although the bank refused nothing{_what_failed(run)}"
     if case.is_avoidable:
         yield from _find_refused_page(case)
-    if any(c.status in _OF_ALL_ACCOUNTS or not c.does or c.does.thing not in _PARTS for c in refused):
+    if any(c.status in OF_ALL_ACCOUNTS or not c.does or c.does.thing not in _PARTS for c in refused):
         return
     if refused and (missing := ", ".join(_find_missing_reads(case.learned, run))):
         only = ", ".join(dict.fromkeys(call.operation for call in refused))
@@ -357,7 +300,7 @@ def _find_refused_page(case: Case) -> Iterator[str]:
             continue
         if call.status == 200:
             begun.add(call.path)
-        elif 400 <= call.status < 500 and call.status not in _OF_ALL_ACCOUNTS and call.path in begun and got < usual:
+        elif 400 <= call.status < 500 and call.status not in OF_ALL_ACCOUNTS and call.path in begun and got < usual:
             yield (
                 f"The bank refused the request for a further page, GET {call.target}, with {call.status}, and would "
                 f"have accepted it with other parameters. The app got {got} of {usual} entries."
@@ -439,6 +382,7 @@ ORACLES: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "accounts": _accounts,
     "quirk": _quirk,
     "callbacks": _callbacks,
+    "shown": find_wrong_texts,
     "stored": _stored,
     "dates": _dates,
     "amounts": _amounts,
@@ -517,6 +461,13 @@ EXPECTED: Mapping[str, Expected] = {
         "signature.",
         "A bank repeats a callback if it is not sure that it has arrived, and anybody who knows the address can send "
         "one.",
+    ),
+    "shown": Expected(
+        "shows something that is not true",
+        "What the app shows says what has happened, and what the user can do: authorise again, wait, or find out "
+        "whether the payment is made.",
+        "The user does what the app says. After the wrong text, the user pays twice, waits for nothing, or calls the "
+        "wrong support.",
     ),
     "stored": Expected(
         "stores entries twice or loses them",

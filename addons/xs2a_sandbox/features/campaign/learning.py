@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from xs2a_sandbox.bank.domain.documents import frequency_of
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.bank import SandboxAddresses, Sandboxes
+from xs2a_sandbox.features.campaign.case import Learned
 from xs2a_sandbox.features.campaign.command import Command, Ended
-from xs2a_sandbox.features.campaign.judge import Learned
 from xs2a_sandbox.features.campaign.run import Observed, RunSession
 from xs2a_sandbox.journal.journal import COUNT
 

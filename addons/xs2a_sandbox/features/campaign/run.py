@@ -10,15 +10,16 @@ from typing import Any, cast
 
 from xs2a_sandbox.bank.expiry import is_expired
 from xs2a_sandbox.cassette.index import Index
-from xs2a_sandbox.config.kinds import CAMPAIGN_FAULT, CAMPAIGN_FINDINGS
+from xs2a_sandbox.config.kinds import CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, CAMPAIGN_SHOWN
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import Document, FaultOrder
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign import bank
-from xs2a_sandbox.features.campaign.command import Command, Ended
+from xs2a_sandbox.features.campaign.command import OUTPUT, Command, Ended
 from xs2a_sandbox.features.campaign.records import read_records
 from xs2a_sandbox.features.campaign.seen import Seen, last_number, look, payment_ids
 from xs2a_sandbox.features.campaign.sent import read_entries
+from xs2a_sandbox.features.campaign.shown import Declared, Shown, read_shown
 from xs2a_sandbox.features.campaign.stored import KeptEntries
 from xs2a_sandbox.features.pytest import injected_fault
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
@@ -32,7 +33,7 @@ class Observed:
     """A run: its end, and the bank's view of it.
 
     `hits` is how often the fault occurred; `assertions` are failures that the app's own tests report: with a fault only
-    those of tests that know about it, otherwise all. `kept` is what the app has stored.
+    those of tests that know about it, otherwise all. `kept` is what the app has stored, `shown` what it has shown.
     """
 
     ended: Ended
@@ -41,6 +42,7 @@ class Observed:
     approvals: int = 0
     assertions: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
     kept: KeptEntries = field(default_factory=KeptEntries)
+    shown: Shown = field(default_factory=Shown)
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class RunSession:
     seconds: float
     folder: Path
     index: Index
+    declared: Declared = ()
     stop: threading.Event = field(default_factory=threading.Event)
     client: Client = field(init=False)
     _consents: Mapping[str, Document] = field(default_factory=dict)
@@ -79,11 +82,12 @@ class RunSession:
     ) -> Observed:
         """Run the command, which is ended after `most_calls`. Raises UserMistake, and Stopped if it should stop."""
         variables = bank.variables(self.sandbox, self.name, self.folder / "kept")
-        findings = self.folder / "findings.jsonl"
+        findings, shown = self.folder / "findings.jsonl", self.folder / "shown.txt"
         findings.unlink(missing_ok=True)
+        shown.unlink(missing_ok=True)
         self.client.clear_faults()
         self.client.add_fault(cast(FaultOrder, dict(order or _COUNTING)))
-        variables[CAMPAIGN_FINDINGS] = str(findings)
+        variables |= {CAMPAIGN_FINDINGS: str(findings), CAMPAIGN_SHOWN: str(shown)}
         if fault:
             variables[CAMPAIGN_FAULT] = fault.as_json()
         since, payments = last_number(self.client), payment_ids(self.client)
@@ -102,7 +106,8 @@ class RunSession:
         reported = tuple(injected_fault.read_reports(findings))
         hits, approvals = (counted[0]["hits"], counted[0]["seen"]) if counted else (0, 0)
         kept = KeptEntries(read_entries(seen.calls), read_records(self.folder / "kept"))
-        return Observed(ended, seen, hits, 0 if order else approvals, reported, kept)
+        texts = read_shown(shown, self.folder / OUTPUT, self.declared)
+        return Observed(ended, seen, hits, 0 if order else approvals, reported, kept, texts)
 
     def lift(self) -> None:
         """Restore the consents of the test data that a fault has expired, because the app cannot do that."""
