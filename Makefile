@@ -117,9 +117,11 @@ sslyze:
 
 # These apps get their own environment, because they need other packages than the sandbox, and Python 3.13.
 apps: $(STAMP)
-	@test -x .venv-apps/bin/leggen || { $(BIN)/python -m venv --clear .venv-apps && \
+	@test -d .venv-apps/leggen-2026.8.0 || { $(BIN)/python -m venv --clear .venv-apps && \
 		.venv-apps/bin/python -m pip install --quiet --disable-pip-version-check \
-		leggen==2026.9.0 bankfetch==0.2.1 enablebanking-sdk==0.1.7; } || \
+		leggen==2026.9.0 bankfetch==0.2.1 enablebanking-sdk==0.1.7 && \
+		.venv-apps/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--target .venv-apps/leggen-2026.8.0 leggen==2026.8.0; } || \
 		echo "The apps cannot be installed here. Their tests are skipped." >&2
 
 check: $(STAMP)
