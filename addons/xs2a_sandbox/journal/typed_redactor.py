@@ -6,7 +6,7 @@ from xs2a_sandbox.journal.display import MARKED
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.pseudonyms import compact_pan
 from xs2a_sandbox.redaction.redactor import SCHEMES, Redactor
-from xs2a_sandbox.redaction.values import ValueRedactor
+from xs2a_sandbox.redaction.values import ValueRedactor, is_link
 
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6}[A-Za-z0-9_.-]*", re.ASCII)
 
@@ -26,7 +26,7 @@ class Typed(ValueRedactor):
         return self.shape(text)
 
     def value(self, text: str, depth: int = 0) -> str:
-        return self.url(text, depth) if self.is_link(text) else self.shape(text)
+        return self.url(text, depth) if is_link(text) else self.shape(text)
 
     def identifier(self, text: str, depth: int = 0) -> str:
         return self.value(text, depth)

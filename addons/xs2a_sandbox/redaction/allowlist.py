@@ -67,13 +67,13 @@ _LONG_AGO = "2012"
 _EPOCHS = frozenset({"0001-01-01", "1900-01-01", "1970-01-01"})
 """Dates that mean no date."""
 _LETTERS = str.maketrans({"ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ł": "l", "Ł": "L"})
-_LONGEST = 100
+LONGEST = 100
 """Longer texts are not cached. Names of members are repeated often."""
 
 
 def is_secret(name: str) -> bool:
     """Return whether values of this name are credentials. They are dropped, while other values get a pseudonym."""
-    return _is_secret(name) if len(name) <= _LONGEST else _is_secret.__wrapped__(name)
+    return _is_secret(name) if len(name) <= LONGEST else _is_secret.__wrapped__(name)
 
 
 @lru_cache(4096)
@@ -205,7 +205,7 @@ def is_recent_day(text: str) -> bool:
 
 def is_name(name: str) -> bool:
     """Return whether this is the name of a member, not data used as a name: an IBAN that maps to a balance, a token."""
-    return len(name) <= _LONGEST and _is_name(name)
+    return len(name) <= LONGEST and _is_name(name)
 
 
 @lru_cache(4096)

@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from xs2a_sandbox.http.xml import is_xml
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.account_statement import is_statement, redact_statement
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
-from xs2a_sandbox.redaction.values import ValueRedactor, action_below, without_data
+from xs2a_sandbox.redaction.values import ValueRedactor, without_data
 from xs2a_sandbox.redaction.xml_document import redact_xml
 
 MAX_INFLATED = 16 * 1024 * 1024
@@ -271,14 +271,17 @@ class _Members:
     def _member(
         self, key: str, value: Any, place: tuple[str, ...], action: Action | None, secret: bool
     ) -> tuple[str, Any]:
-        action = self._rules.members.get(key.lower(), action) or action_below(key)
-        # This link lets in everybody who has it, so its content is not passed on to the vault.
-        is_visit = self._censor.is_page(key)
-        if is_visit:
-            self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)
+        if value is None:
+            return self._censor.name(key), None
+        traits = self._censor.traits(key)
+        action = self._rules.members.get(key.lower(), action) or traits.action_below
         place = (*place, key)
-        secret = (secret or self._censor.is_secret(key)) and place not in _DIAGNOSIS
-        with self._censor.silence() if is_visit else nullcontext():
+        secret = (secret or traits.is_secret) and place not in _DIAGNOSIS
+        if not traits.is_page:
+            return self._censor.name(key), self.walk(value, key, place, action, secret)
+        # This link lets in everybody who has it, so its content is not passed on to the vault.
+        self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)
+        with self._censor.silence():
             return self._censor.name(key), self.walk(value, key, place, action, secret)
 
 

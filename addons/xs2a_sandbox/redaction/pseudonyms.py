@@ -52,6 +52,8 @@ _SHORT = 19
 Longer pseudonyms are not equal by chance, and the arithmetic would be slow.
 """
 _ROUNDS = 8
+_LONGEST = 100
+"""Longer texts are not cached."""
 
 
 def ensure_key(confdir: Path) -> bytes:
@@ -103,6 +105,9 @@ class Pseudonyms:
         self._key = hmac.digest(key, b"pseudonyms", "sha256")
         self._keyed = blake2b(key=self._key, digest_size=12)
         self.unchanged = frozenset(unchanged)
+        # Banks repeat the same accounts and names in every answer.
+        self._short = lru_cache(4096)(self._replace)
+        self._account = lru_cache(4096)(self._other_iban)
         self._days = 30 + int.from_bytes(self._digest("days", b"")[:4]) % 365
 
     def shape(self, text: str) -> str:
@@ -122,6 +127,9 @@ class Pseudonyms:
         """Replace like `shape`, but accounts, cards and e-mail addresses get the same pseudonyms as on their own."""
         if text in self.unchanged:
             return text
+        return self._short(text) if len(text) <= _LONGEST else self._replace(text)
+
+    def _replace(self, text: str) -> str:
         return splice(text, self._spots(text), self._shape)
 
     def spots(self, text: str) -> str:
@@ -152,9 +160,12 @@ class Pseudonyms:
         compact = compact_iban(text)
         if compact is None or text in self.unchanged:
             return self.shape(text)
+        return _spread(self._account(compact), text)
+
+    def _other_iban(self, compact: str) -> str:
         bban = self._other(compact[4:], [_alphabet(character, False) for character in compact[4:]])
         check = 98 - _check_sum(bban + compact[:2] + "00")
-        return _spread(f"{compact[:2]}{check:02}{bban}", text)
+        return f"{compact[:2]}{check:02}{bban}"
 
     def pan(self, text: str) -> str:
         """Return a card number of the same length with the right last digit."""

@@ -4,8 +4,9 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from threading import Lock, get_ident
+from typing import NamedTuple
 from urllib.parse import quote, unquote, unquote_plus
 
 from xs2a_sandbox.documents.formats import is_ip, is_uuid
@@ -33,9 +34,27 @@ _SPOTS = re.compile(
 )
 
 
-def action_below(name: str) -> Action | None:
-    """Return `replace` for a member about a birth or a position, because numbers below it would otherwise be kept."""
-    return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
+class Traits(NamedTuple):
+    """What is known about a member because of its name."""
+
+    is_secret: bool
+    is_personal: bool
+    is_page: bool
+    is_birth_or_position: bool
+    is_device: bool
+    is_quantity: bool
+    is_event: bool
+    is_code: bool
+    is_identifier: bool
+    is_url: bool
+    is_prose: bool
+    is_plain: bool
+    """Whether this is a name, and not data used as a name, whatever was replaced before."""
+
+    @property
+    def action_below(self) -> Action | None:
+        """`replace` for a member about a birth or a position, because numbers below it would otherwise be kept."""
+        return "replace" if self.is_birth_or_position else None
 
 
 def in_words(text: str, censor: "ValueRedactor") -> str:
@@ -136,6 +155,8 @@ class Remembered:
 
     def _occurrences(self, text: str) -> Iterator[tuple[int, str, str]]:
         """Yield start, text and pseudonym of each occurrence. If several have the same start, the longest is first."""
+        if not self._by_start:
+            return
         text = _lower(text)
         for start in range(len(text) - _SHORTEST + 1):
             for original in sorted(self._by_start.get(text[start : start + _SHORTEST], ()), key=len, reverse=True):
@@ -218,6 +239,26 @@ class ValueRedactor:
         self._hosts: frozenset[str] = frozenset()
         self._pseudonyms = self.pseudonyms(key, {part for text in unchanged for part in (text, *_parts(text))})
         self.remembered = Remembered()
+        self._traits = lru_cache(4096)(self._find_traits)
+
+    def traits(self, name: str) -> Traits:
+        return self._traits(name) if len(name) <= allowlist.LONGEST else self._find_traits(name)
+
+    def _find_traits(self, name: str) -> Traits:
+        return Traits(
+            is_secret=self.is_secret(name),
+            is_personal=self.is_personal(name),
+            is_page=self.is_page(name),
+            is_birth_or_position=allowlist.is_birth(name) or allowlist.is_position(name),
+            is_device=allowlist.is_device(name),
+            is_quantity=allowlist.is_quantity(name),
+            is_event=allowlist.is_event(name),
+            is_code=allowlist.is_code(name),
+            is_identifier=allowlist.is_identifier(name),
+            is_url=allowlist.is_url(name),
+            is_prose=allowlist.is_prose(name),
+            is_plain=allowlist.is_name(name) and not any(map(_DIGIT.search, allowlist.readings(name))),
+        )
 
     def trust(self, bank: str) -> str:
         """Trust the host and the path of a bank's URL from now on. Returns the URL without a password."""
@@ -265,7 +306,7 @@ class ValueRedactor:
         """Redact a string with this name. `exact` means that the user's rule with `action` names this place itself."""
         if action == "keep" and exact:
             return text
-        if action == "drop" or secret or self.is_secret(name):
+        if action == "drop" or secret or self.traits(name).is_secret:
             return self.drop(text)
         if action == "keep":
             return text if self.remembered.knows(text) else self.remembered.replace(text)
@@ -273,21 +314,22 @@ class ValueRedactor:
 
     def by_name(self, name: str, text: str, depth: int) -> str:
         """Redact a string with this name that no rule matches and that is not a credential."""
-        if allowlist.is_bic(name, text) or (allowlist.is_quantity(name) and allowlist.is_amount(text)):
+        traits = self.traits(name)
+        if allowlist.is_bic(name, text) or (traits.is_quantity and allowlist.is_amount(text)):
             return text if not self.remembered.knows(text) else self.shape(text)
-        if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
+        if traits.is_birth_or_position or (traits.is_device and is_uuid(text)):
             return self.replace(text)
-        if allowlist.is_event(name) and allowlist.is_moment(text):
+        if traits.is_event and allowlist.is_moment(text):
             return text
-        if self.is_personal(name):
+        if traits.is_personal:
             return self._of_a_person(text, depth)
-        if allowlist.is_code(name):
+        if traits.is_code:
             return text if allowlist.is_code_value(text) else self.redact_carefully(text)
-        if allowlist.is_identifier(name):
+        if traits.is_identifier:
             return self.identifier(text, depth)
-        if allowlist.is_url(name) and _NO_BLANKS.fullmatch(text):
+        if traits.is_url and _NO_BLANKS.fullmatch(text):
             return self.url(text, depth)
-        if allowlist.is_prose(name) and " " in text:
+        if traits.is_prose and " " in text:
             return self.prose(text)
         return self.value(text, depth)
 
@@ -297,7 +339,7 @@ class ValueRedactor:
         """Redact a JSON number, as it was written."""
         if action == "keep" and exact:
             return text
-        if action == "drop" or secret or self.is_secret(name):
+        if action == "drop" or secret or self.traits(name).is_secret:
             return self._note_left_out(text, "0")
         if action == "keep" or (action is None and self.is_harmless(name, text)):
             return text
@@ -305,9 +347,10 @@ class ValueRedactor:
 
     def is_harmless(self, name: str, number: str) -> bool:
         """Return whether a number with this name stays."""
-        if allowlist.is_birth(name) or allowlist.is_position(name) or self.is_personal(name):
+        traits = self.traits(name)
+        if traits.is_birth_or_position or traits.is_personal:
             return False
-        return bool(_SMALL_NUMBER.fullmatch(number)) or (allowlist.is_quantity(name) and allowlist.is_amount(number))
+        return bool(_SMALL_NUMBER.fullmatch(number)) or (traits.is_quantity and allowlist.is_amount(number))
 
     def name(self, text: str) -> str:
         """Return the name of a member or parameter.
@@ -315,6 +358,9 @@ class ValueRedactor:
         Data used as a name, such as an IBAN with its balance, is redacted.
         """
         if self.is_unchanged(text):
+            return text
+        if self.traits(text).is_plain:
+            self.note_name(text)
             return text
         # An ordinary word does not become personal because it was replaced as somebody's name once.
         numbered = (reading for reading in allowlist.readings(text) if _DIGIT.search(reading))
@@ -362,21 +408,23 @@ class ValueRedactor:
         """Redact a string of a special kind, or return None if it is an ordinary string."""
         if self.is_unchanged(text):
             return text
-        if allowlist.is_plain(text):
-            # A UUID of a device is also replaced at other places.
-            return self.remembered.replace(text) if is_uuid(text) and self.remembered.knows(text) else text
-        if allowlist.is_long_ago(text):
-            return self._note_made(text, self._pseudonyms.date(text))
-        if compact_iban(text):
-            return self._note_made(text, self._pseudonyms.iban(text))
-        if ("." in text or ":" in text) and is_ip(text):
-            return self._note_made(text, self._pseudonyms.ip(text))
-        if compact_pan(text):
-            return self._note_made(text, self._pseudonyms.pan(text))
-        return self.url(text, depth) if self.is_link(text) else None
-
-    def is_link(self, text: str) -> bool:
-        return _LOOKS_LIKE_URL.fullmatch(text) is not None
+        match _form_of(text) if len(text) <= allowlist.LONGEST else _form_of.__wrapped__(text):
+            case "plain":
+                return text
+            case "uuid":
+                # A UUID of a device is also replaced at other places.
+                return self.remembered.replace(text) if self.remembered.knows(text) else text
+            case "date":
+                return self._note_made(text, self._pseudonyms.date(text))
+            case "iban":
+                return self._note_made(text, self._pseudonyms.iban(text))
+            case "ip":
+                return self._note_made(text, self._pseudonyms.ip(text))
+            case "pan":
+                return self._note_made(text, self._pseudonyms.pan(text))
+            case "link":
+                return self.url(text, depth)
+        return None
 
     def identifier(self, text: str, depth: int = 0) -> str:
         """Redact an id in the same way in paths, links and bodies."""
@@ -554,6 +602,26 @@ class ValueRedactor:
                 self._counts[get_ident()] += 1
             self.remembered.add(text, new)
         return new
+
+
+@lru_cache(4096)
+def _form_of(text: str) -> str | None:
+    """Return the special kind of a string, or None for an ordinary string."""
+    if allowlist.is_plain(text):
+        return "uuid" if is_uuid(text) else "plain"
+    if allowlist.is_long_ago(text):
+        return "date"
+    if compact_iban(text):
+        return "iban"
+    if ("." in text or ":" in text) and is_ip(text):
+        return "ip"
+    if compact_pan(text):
+        return "pan"
+    return "link" if is_link(text) else None
+
+
+def is_link(text: str) -> bool:
+    return _LOOKS_LIKE_URL.fullmatch(text) is not None
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Recognises words that are not personal in any context: see vocabulary.txt, next to this module."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -23,7 +23,7 @@ _PREFIXED = re.compile(r"(?:D[aeiu]|Del|Della|L[ae]|Ma?c|San|St|V[ao]n)(?=[A-Z])
 """`McGovern` and `LaBelle` are single words."""
 _LOCALE = re.compile(r"[a-z]{2}[-_][A-Z]{2}", re.ASCII)
 _LONGEST = 100
-"""The longest pieces. Longer ones are not words, and are not cached."""
+"""The longest pieces. Longer ones are not words. Longer texts are not cached."""
 _SINGULAR = 8
 """The least length of a singular."""
 _DIGITS = 4
@@ -51,13 +51,18 @@ class Piece(NamedTuple):
     kind: PieceKind
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> tuple[Piece, ...]:
     """Return the pieces between blanks and signs: `payment-accounts`, `{id}` without its brackets."""
+    return _pieces(text) if len(text) <= _LONGEST else _pieces.__wrapped__(text)
+
+
+@lru_cache(4096)
+def _pieces(text: str) -> tuple[Piece, ...]:
     parts = [Piece(match[0], match.start(), match.end(), kind(match[0])) for match in _PIECE.finditer(text)]
     if len(parts) > 1:
         for first, last in _long_numbers(text, parts):
             parts[first:last] = [piece._replace(kind=PieceKind.OTHER) for piece in parts[first:last]]
-    return parts
+    return tuple(parts)
 
 
 def _long_numbers(text: str, parts: list[Piece]) -> Iterator[tuple[int, int]]:
@@ -103,7 +108,9 @@ def find_strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     parts = pieces(text)
     if not running:
-        parts = [piece._replace(kind=PieceKind.OTHER) if piece.kind is PieceKind.NAME else piece for piece in parts]
+        parts = tuple(
+            piece._replace(kind=PieceKind.OTHER) if piece.kind is PieceKind.NAME else piece for piece in parts
+        )
     place = 0
     while place < len(parts):
         if parts[place].kind is not PieceKind.OTHER:
@@ -122,7 +129,7 @@ def find_strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
     return spans
 
 
-def _next(text: str, parts: list[Piece], last: int) -> int:
+def _next(text: str, parts: Sequence[Piece], last: int) -> int:
     """Return the last piece that belongs to the one at `last`. Particles belong to it only if a name follows."""
     place = last
     while place + 1 < len(parts):

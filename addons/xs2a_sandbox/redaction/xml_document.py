@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.http.xml import local_name, parse_xml
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
-from xs2a_sandbox.redaction.values import ValueRedactor, action_below
+from xs2a_sandbox.redaction.values import ValueRedactor
 from xs2a_sandbox.redaction.vocabulary import humps, word_lists
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class _Elements:
         name = local_name(element.tag)
         meaning = spell_out(name)
         secret = secret or self._censor.is_secret(meaning)
-        action = self._rules.members.get(name.lower(), action) or action_below(meaning)
+        action = self._rules.members.get(name.lower(), action) or self._censor.traits(meaning).action_below
         names: Any = {prefix and self._censor.name(prefix): self._namespace(u) for prefix, u in element.nsmap.items()}
         tag = self._tag(element.tag)
         new = etree.Element(tag, nsmap=names) if parent is None else etree.SubElement(parent, tag, nsmap=names)
