@@ -90,7 +90,8 @@ class _RecordedBank:
         body = read(entry.answer_body).value
         if not isinstance(body, Mapping) or not 200 <= entry.status < 300:
             return
-        self._take_methods(body)
+        if self._may_show_methods(entry.answer_body):
+            self._take_methods(body)
         if operation and operation.behaviour.handler == issue.name:
             self._take_client(entry)
         if not lookup.is_read(entry.method):
@@ -172,17 +173,17 @@ class _RecordedBank:
             consent["accounts"] = list(dict.fromkeys(id if one == before else one for one in consent["accounts"]))
 
     def _take_balances(self, id: str, balances: Any) -> None:
-        if isinstance(balances, list):
-            self.accounts[id].setdefault("balances", [self._read("balance", one) for one in _mappings(balances)])
+        if isinstance(balances, list) and "balances" not in self.accounts[id]:
+            self.accounts[id]["balances"] = [self._read("balance", one) for one in _mappings(balances)]
 
     def _take_entries(self, id: str, report: Any) -> None:
         if not isinstance(report, Mapping):
             return
         lists = self.accounts[id].setdefault("entries", {})
         for name in _LISTS:
-            entries = [self._read("entry", entry) for entry in _mappings(report.get(name))]
+            entries = _mappings(report.get(name))
             if len(entries) > len(lists.get(name, ())):
-                lists[name] = entries
+                lists[name] = [self._read("entry", entry) for entry in entries]
 
     def _read(self, shape: str, said: Any) -> dict[str, Any]:
         """Return the members of a shaped thing, normalised to the specification."""
@@ -240,8 +241,14 @@ class _RecordedBank:
             id, secret = client
             self.clients.setdefault(id, {"name": id, "secret": secret or DROPPED})
 
+    def _may_show_methods(self, answer: bytes) -> bool:
+        """Return whether the answer has all members of a method, because few answers are worth searching."""
+        return bool(self._method) and (
+            b"\\u" in answer or all(written.encode() in answer for written in self._method.values())
+        )
+
     def _take_methods(self, body: Mapping[str, Any]) -> None:
-        for offered in _find_objects(body) if self._method else ():
+        for offered in _find_objects(body):
             method = {name: offered.get(written) for name, written in self._method.items()}
             if all(isinstance(value, str) for value in method.values()) and method not in self.methods:
                 self.methods.append(method)

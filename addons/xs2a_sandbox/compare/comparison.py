@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -149,7 +149,9 @@ class Comparison:
         """Run all steps in order. Calls `progress` with the number of finished steps and of all steps."""
         compared: dict[int, Compared] = {}
         skipped = []
-        visits = payment_user.visits([step.recorded for step in steps], self._index) if self.payment_user else {}
+        visits: Mapping[int, int] = {}
+        if self.bank and self.payment_user:
+            visits = payment_user.visits([step.recorded for step in steps], self._index)
         for position, step in enumerate(steps):
             if self.bank and not self._may_send(step.request):
                 skipped.append(step.title)

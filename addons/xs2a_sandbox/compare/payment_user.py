@@ -89,7 +89,6 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
             if subject is None or exchange is None:
                 continue
             asked = Asked.in_exchange(index, exchange)
-            now = reported_state(asked, content.read(exchange.answer_body))
             if find_used_consent(asked, exchange) == subject[1]:
                 visits[later] = position
                 break
@@ -97,7 +96,8 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
                 continue
             if asked.verb in ("decide", "end"):
                 break
-            if now is None or exchange.status >= 300:
+            now = reported_state(asked, content.read(exchange.answer_body)) if exchange.status < 300 else None
+            if now is None:
                 continue
             if now.thing == "authorisation" or begun is None or begun.thing != now.thing:
                 has_changed = is_decided(things, now.thing, now.state)

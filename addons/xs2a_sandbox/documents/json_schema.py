@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, lru_cache, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urljoin
@@ -400,6 +400,8 @@ class Schema:
         self.name = name
         self.document = document
         self.read = read
+        # Comparisons ask for the same few places in every answer.
+        self._nodes = lru_cache(1000)(self._find_nodes)
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
@@ -416,6 +418,9 @@ class Schema:
 
     def nodes(self, pointer: Sequence[str | int]) -> list[Node]:
         """Return the parts of the schema for the value at this place."""
+        return self._nodes(tuple(0 if isinstance(step, int) else step for step in pointer))
+
+    def _find_nodes(self, pointer: tuple[str | int, ...]) -> list[Node]:
         nodes = [self.node]
         for step in pointer:
             nodes = [below for node in nodes for below in node.below(step)]

@@ -370,11 +370,10 @@ def _end_older(call: Call, id: str) -> None:
         return
     customers = _customers(call, newest)
     for other, consent in call.state.all("consents").items():
-        if other == id or consent.get("permanent") or not consent.get("recurring"):
+        to = CONSENT.after(status_of(consent), "newer recurring consent")
+        if not to or other == id or consent.get("permanent") or not consent.get("recurring"):
             continue
-        if not customers & _customers(call, consent):
-            continue
-        if to := CONSENT.after(status_of(consent), "newer recurring consent"):
+        if customers & _customers(call, consent):
             call.state.put("consents", other, in_state(call, consent, to))
 
 
