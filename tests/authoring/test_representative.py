@@ -1,5 +1,6 @@
 """A long recording is learned from some of its exchanges, which show everything that it shows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,37 @@ def test_the_history_of_a_thing_is_learned_completely_or_not_at_all(tmp_path: Pa
         assert [one.place for one in few if id in one.entry.target] == [
             one.place for one in exchanges if id in one.entry.target
         ]
+
+
+def read_for_long(directory: Path, *, limited: bool = False) -> list[Exchange]:
+    """Return the exchanges of an app that reads two things in turn with one consent, and then deletes the consent.
+
+    With `limited`, the bank refuses the last read.
+    """
+    app = App(differing_bank.engine(differing_bank.write(directory)))
+    consent = app.reads_accounts(delete=False)
+    while len(app.entries) < 2 * ENOUGH:
+        app.ask("GET", "/v1/accounts", Consent_ID=consent)
+        app.ask("GET", f"/v1/accounts/{differing_bank.IBAN}/balances", Consent_ID=consent)
+    if limited:
+        app.entries[-1] = replace(app.entries[-1], status=429)
+    app.ask("DELETE", f"/v1/consents/{consent}")
+    app.ask("GET", "/v1/accounts", Consent_ID=consent)
+    return app.entries
+
+
+def test_reads_that_an_app_repeats_are_left_out_of_a_history(tmp_path: Path) -> None:
+    exchanges = recognised(read_for_long(tmp_path))
+    few = chosen(exchanges)
+    assert len(few) < 50
+    assert shown(few) == shown(exchanges)
+    assert [one.place for one in few if not one.reads] == [one.place for one in exchanges if not one.reads]
+    assert few[-2:] == exchanges[-2:]
+
+
+def test_all_reads_are_learned_if_the_bank_limits_them(tmp_path: Path) -> None:
+    exchanges = recognised(read_for_long(tmp_path, limited=True))
+    assert chosen(exchanges) == exchanges
 
 
 @pytest.mark.slow

@@ -8,30 +8,60 @@ from xs2a_sandbox.features.derive.learning.recognised_exchange import Recognised
 from xs2a_sandbox.features.derive.rehearsal import shape
 from xs2a_sandbox.http.target import split_target
 
-ENOUGH = 500
+ENOUGH = 200
 """Recordings with so many exchanges are learned completely."""
 _SAMPLES = 5
-"""The number of histories of one kind that are learned."""
+"""The number of histories of one kind, and of equal reads in a history, that are learned."""
+_TOO_MANY = 429
 
 
 def find_representative(exchanges: Sequence[RecognisedExchange]) -> list[int]:
     """Return the positions of the exchanges to learn from, in their order.
 
     Exchanges about the same things, such as a consent and the accounts that are read with it, are a history. Histories
-    of one kind have the same requests and answers, except for values. The first few of each kind are kept.
+    of one kind have the same requests and answers, except for values. The first few of each kind are kept, without most
+    of the reads that an app repeats in them.
     """
     everything = list(range(len(exchanges)))
     if len(exchanges) <= ENOUGH or any(_issues_token(exchange) for exchange in exchanges):
         # A token connects exchanges as well, but redaction removes it.
         return everything
+    kinds = [_kind(exchange) for exchange in exchanges]
     seen: Counter[Hashable] = Counter()
     kept: list[int] = []
     for history in _histories(exchanges):
-        kind = tuple(_without_repetitions(_kind(exchanges[position]) for position in history))
+        shortened = _shorten(history, exchanges, kinds)
+        kind = tuple(_without_repetitions(kinds[position] for position in shortened))
         seen[kind] += 1
         if seen[kind] <= _SAMPLES:
-            kept += history
+            kept += shortened
     return sorted(kept)
+
+
+def _shorten(history: Sequence[int], exchanges: Sequence[RecognisedExchange], kinds: Sequence[Hashable]) -> list[int]:
+    """Return the history with at most `_SAMPLES` of the exchanges of one kind until a new kind follows.
+
+    Everything that changes something stays. If the bank limits how often it answers, everything stays.
+    """
+    if any(exchanges[position].entry.status == _TOO_MANY for position in history):
+        return list(history)
+    known: set[Hashable] = set()
+    made: set[str] = set()
+    repeated: Counter[Hashable] = Counter()
+    shortened = []
+    for position in history:
+        exchange, kind = exchanges[position], kinds[position]
+        if kind not in known:
+            known.add(kind)
+            repeated.clear()
+        repeated[kind] += 1
+        ids = set(exchange.made.values())
+        # A bank may answer a request for a consent with one that it has given before.
+        has_changed = not exchange.reads and not (ids and ids <= made)
+        made |= ids
+        if has_changed or repeated[kind] <= _SAMPLES:
+            shortened.append(position)
+    return shortened
 
 
 def _issues_token(exchange: RecognisedExchange) -> bool:
