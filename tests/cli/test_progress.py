@@ -35,7 +35,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return move
 
 
-def test_a_terminal_shows_the_count_after_two_seconds(
+def test_a_terminal_shows_count_share_and_time_after_two_seconds(
     at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stderr = a_terminal(monkeypatch)
@@ -48,8 +48,8 @@ def test_a_terminal_shows_the_count_after_two_seconds(
     line = stderr.getvalue().replace("\x1b[?25l", "")
 
     assert "comparing  [" in line
-    assert "4/8" in line
-    assert "1 with findings" in line
+    assert "4/8   50%" in line
+    assert "0:00:02 elapsed, 1 with findings" in line
     assert stderr.getvalue().endswith("\n")
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,9 @@ _PATIENCE = 2.0
 
 
 class Progress:
-    """A bar on the standard error, with the count and the time left; only for a terminal, and not with `--quiet`.
+    """A bar on the standard error, with the count, the share, and the times elapsed and left.
+
+    It is only for a terminal, and not shown with `--quiet`.
 
     If the environment names a file, the progress is also written to this file, as JSON.
 
@@ -52,13 +55,17 @@ class Progress:
                 length=count,
                 label=self._label,
                 show_pos=True,
-                show_percent=False,
-                item_show_func=lambda remark: remark,
+                show_percent=True,
+                item_show_func=self._describe,
                 hidden=True,
                 file=sys.stderr,
             )
         self._bar.hidden = time.monotonic() - self._began < _PATIENCE
         self._bar.update(done - self._bar.pos, remark)
+
+    def _describe(self, remark: str | None) -> str:
+        elapsed = timedelta(seconds=int(time.monotonic() - self._began))
+        return f"{elapsed} elapsed{f', {remark}' if remark else ''}"
 
     def record(self, done: int, count: int, left: float | None = None) -> None:
         """Write the progress into the file, if one was given."""
