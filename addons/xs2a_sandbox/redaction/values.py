@@ -323,6 +323,8 @@ class ValueRedactor:
             return text
         if traits.is_personal:
             return self._of_a_person(text, depth)
+        if self._quotes_names(text):
+            return text
         if traits.is_code:
             return text if allowlist.is_code_value(text) else self.redact_carefully(text)
         if traits.is_identifier:
@@ -397,8 +399,6 @@ class ValueRedactor:
         kept = self._of_its_kind(text, depth)
         if kept is not None:
             return kept
-        if self._quotes_names(text):
-            return text
         if not vocabulary.has_words(text):
             return self.shape(text)
         strange = vocabulary.find_strange(text)
