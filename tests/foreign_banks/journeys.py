@@ -15,7 +15,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 import httpx
 
+from tests.foreign_banks import bursztyn_journeys, jacaranda_journeys
+from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.harbour import Harbour
+from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.server import Bank, Clock
@@ -706,4 +709,6 @@ BANKS = {
     "javor": Foreign(Javor, javor_first, javor_second),
     "harbour": Foreign(Harbour, harbour_first, harbour_second),
     "norrsken": Foreign(Norrsken, norrsken_first, norrsken_second),
+    "jacaranda": Foreign(Jacaranda, jacaranda_journeys.first, jacaranda_journeys.second),
+    "bursztyn": Foreign(Bursztyn, bursztyn_journeys.first, bursztyn_journeys.second),
 }
