@@ -698,17 +698,29 @@ def norrsken_second(client: httpx.Client, wait: Wait) -> list[Step]:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A bank, made from a seed and a clock, and its journeys."""
+    """A bank, made from a seed and a clock, and its journeys.
+
+    `things` is a pattern for the ids of its resources in requests and answers, `state` one for their members with a
+    state.
+    """
 
     bank: Callable[[int, Clock], Bank]
     first: Journey
     second: Journey
+    things: str
+    state: str
 
 
 BANKS = {
-    "javor": Foreign(Javor, javor_first, javor_second),
-    "harbour": Foreign(Harbour, harbour_first, harbour_second),
-    "norrsken": Foreign(Norrsken, norrsken_first, norrsken_second),
-    "jacaranda": Foreign(Jacaranda, jacaranda_journeys.first, jacaranda_journeys.second),
-    "bursztyn": Foreign(Bursztyn, bursztyn_journeys.first, bursztyn_journeys.second),
+    "javor": Foreign(Javor, javor_first, javor_second, r"\bC-\d\d-\d{6}-[A-Z]|\bP\d{10}", "state"),
+    "harbour": Foreign(Harbour, harbour_first, harbour_second, r"/api/(?:agreements|orders)/[\w-]+", "phase"),
+    "norrsken": Foreign(
+        Norrsken, norrsken_first, norrsken_second, r'"(?:slip|pay)": "\w{9}"|(?<=/)(?:slip|pay)/\w{9}', "state"
+    ),
+    "jacaranda": Foreign(
+        Jacaranda, jacaranda_journeys.first, jacaranda_journeys.second, r"\b(?:prm|t|p)-[0-9a-f]{8}", "situacao"
+    ),
+    "bursztyn": Foreign(
+        Bursztyn, bursztyn_journeys.first, bursztyn_journeys.second, r"/api/(?:zgody|przelewy|paczki)/\w+", "stan"
+    ),
 }

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_the_same_seed_gives_the_same_answers_and_another_gives_others(foreign: 
 def test_a_journey_at_another_bank_shows_what_differs_and_goes_on_to_its_end(foreign: Foreign) -> None:
     own = walk(foreign, foreign.first)
     elsewhere = next(other for other in BANKS.values() if other is not foreign)
-    steps = walk(Foreign(elsewhere.bank, foreign.first, foreign.second), foreign.first)
+    steps = walk(replace(foreign, bank=elsewhere.bank), foreign.first)
     assert [step.name for step in steps] == [step.name for step in own]
     assert len(wrong(steps)) > len(own) / 2
 

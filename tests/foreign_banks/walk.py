@@ -123,5 +123,6 @@ class Walk:
         """Send a request. `request` has the parameters of `httpx.Client.request`. Redirects are not followed."""
         response = self._client.request(method, str(url), follow_redirects=False, **request)
         answer = Answer(response.status_code, response.headers, response.text)
-        self.steps.append(Step(name, f"{method} {url}", status, members or {}, answer))
+        sent = json.dumps(request["json"], ensure_ascii=False) if "json" in request else ""
+        self.steps.append(Step(name, f"{method} {url} {sent}".rstrip(), status, members or {}, answer))
         return answer

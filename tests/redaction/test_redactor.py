@@ -125,6 +125,14 @@ class TestEntries:
         assert made.headers.get("if-match") == made.answer_headers.get("etag")
         assert (made.headers.get("if-match") == tag) is is_kept
 
+    @pytest.mark.parametrize(
+        ("media", "is_kept"),
+        [("application/vnd.javor.v2+json", True), ("application/vnd.4711004711+json", False), ("anna/meier", False)],
+    )
+    def test_media_types_of_banks_are_kept(self, media: str, is_kept: bool) -> None:
+        redacted = Redactor(KEY).entry(entry(answer_headers=(("Content-Type", media),)))
+        assert (redacted.answer_headers.get("content-type") == media) is is_kept
+
     def test_only_the_scheme_of_a_challenge_is_kept(self) -> None:
         made = Redactor(KEY).entry(entry(answer_headers=(("WWW-Authenticate", 'Bearer realm="Anna"'),)))
         assert made.answer_headers.pairs == (("WWW-Authenticate", "Bearer"),)

@@ -3,6 +3,7 @@
 Everything that is not listed as harmless is replaced or dropped, so that unknown data cannot leak.
 """
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
@@ -20,6 +21,9 @@ from xs2a_sandbox.redaction.values import ValueRedactor
 
 SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
 """Authentication schemes in lower case."""
+
+_VENDOR_MEDIA = re.compile(r"(?!.*\d{4})application/vnd\.[a-z0-9.-]{1,40}\+(json|xml)(; ?charset=[\w-]{1,20})?")
+"""A media type of a bank, which names its interface and nobody."""
 
 
 class Redactor:
@@ -142,6 +146,8 @@ class Redactor:
         censor = self._censor
         if name == "host":
             return censor.host(text)
+        if name == "content-type" and _VENDOR_MEDIA.fullmatch(text):
+            return text
         if name in allowlist.HEADERS or name in FRAMING:
             return censor.redact_carefully(text)
         if name in allowlist.URL_HEADERS:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import permutations
+from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
@@ -65,12 +66,8 @@ def _on_headers(
             continue
         source, place = f"headers[{literal(name)}]", ("headers", name)
         is_precondition = name.startswith("if-")
-        names_thing = any(
-            scopes.machines_of(lookup)
-            for lookups in scopes.lookups.values()
-            for lookup in lookups
-            if lookup.place == place
-        )
+        named = [lookup for lookups in scopes.lookups.values() for lookup in lookups if lookup.place == place]
+        names_thing = any(map(scopes.machines_of, named))
         yield Condition(f"{source} is none", 21 if is_precondition else 4 if names_thing else 0, "missing", place)
         values = {one.headers[name] for one in others}
         if name in scopes.nonces or name in scopes.request_ids.values():
@@ -80,7 +77,7 @@ def _on_headers(
             if min(map(len, good), default=0) >= least:
                 short = f"({source} | default('absent, and so not short') | length) < {least}"
                 yield Condition(short, 1, "short", place)
-        elif len(values) == 1 and values != {DROPPED} and not is_precondition and not names_thing:
+        elif len(values) == 1 and values != {DROPPED} and not is_precondition and not named:
             (value,) = values
             yield Condition(f"{source} != {literal(value)}", 3, "header", place)
             for one in wanted:
@@ -120,9 +117,18 @@ def _on_credentials(
         return
     ids = {lookup.place for lookup in lookups if not lookup.rows}
     ids |= {place for place, _ in scopes.secondary[operation]}
+    pages = " ".join(page.text for page in scopes.world.operation_of if "<form" in page.text)
     for one in wanted:
-        values = {place: value for place, value in one.slots() if place not in ids and len(place) == 2}
-        for place, name in permutations(values, 2):
+        # Values that a page offers are no names.
+        offered = {place for place, value in one.slots() if f'name="{place[-1]}" value="{value}"' in pages}
+        values: dict[Place, Any] = {
+            place: value for place, value in one.slots() if place not in ids | offered and len(place) == 2
+        }
+        in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
+        pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]
+        pairs.sort(key=lambda pair: pair[1][0] not in ("path", pair[0][0]))
+        values |= in_path
+        for place, name in pairs:
             both = [(other.at(name), other.at(place)) for other in others]
             shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]
             names, secrets = dict(shown), {secret for _, secret in shown}

@@ -61,7 +61,8 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
             if position == 0 and _is_row(world, one, place, text, later):
                 _add_rows(world, operation, place)
                 in_rows.add(text)
-            if text in known | in_rows or text in fresh or not later or not _is_key(text):
+            is_version = place == ("headers", "etag")
+            if text in known | in_rows or text in fresh or not later or is_version or not _is_key(text):
                 continue
             if all(world.operation_of[other] is operation and at[0] == "query" for other, at in later):
                 world.cursors.add(text)
@@ -132,7 +133,12 @@ def _is_row(
     """Return whether a value names an entry of a list, which later requests ask for."""
     if place[0] != "body" or len(place) < 3 or not isinstance(place[-2], int) or not isinstance(place[-1], str):
         return False
-    if one.status == 201 or not is_id(text) or _names_thing(world, text):
+    is_number = text.isdecimal() and len(text) < 3
+    if one.status == 201 or is_number or not is_id(text) or _names_thing(world, text):
+        return False
+    entry = value_at({"body": one.document}, place[:-1])
+    if isinstance(entry, Mapping) and any(_names_thing(world, str(inner)) for inner in entry.values()):
+        # It is a thing of the app's own that refers to something else.
         return False
     operation = world.operation_of[one]
     return any(at[0] in ("path", "body", "query") and world.operation_of[other] is not operation for other, at in later)

@@ -52,6 +52,7 @@ _FORMS = tuple(
     for code in (
         *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.000Z", "%Y-%m-%dT%H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S"),
         *("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%Y%m%d%H%M%S"),
+        *("%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
     )
 )
 

@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, split_succ
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
-from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -34,16 +34,19 @@ def _is_known(known: KnownOperation, condition: Condition) -> bool:
 
 def guess_secrets(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A secret in a request, such as a proof of the decision or a hidden field, must be that of the thing."""
-    scopes = known.scopes
+    scopes, guessed = known.scopes, set[Place]()
     for condition in known.mistakes if known.every else ():
-        if condition.kind != "secret" or " is not none and " not in condition.source or _is_known(known, condition):
+        if condition.kind != "secret" or condition.place in guessed or _is_known(known, condition):
+            continue
+        if condition.place[0] != "form" and " is not none and " not in condition.source:
             continue
         if any(scopes.holds(condition.source, one) for one in known.operation.seen if scopes.is_ok[one]):
             continue
-        page = next((one for one in known.oks if one.text), None)
+        guessed.add(condition.place)
         if condition.place[0] != "form":
             yield LearnedCheck(condition, known.invent_error(403, "wrong-secret"), (), is_guess=True)
-        elif page:
+        else:
+            page = next((one for one in known.oks if one.text), known.oks[0])
             yield LearnedCheck(condition, known.invent_page(page, 400, "wrong-secret"), (), is_guess=True)
 
 

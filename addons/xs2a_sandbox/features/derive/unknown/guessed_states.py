@@ -10,6 +10,7 @@ from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import leaves
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import answer_values
 from xs2a_sandbox.features.derive.unknown.states import DELETED, ByRequest
@@ -123,11 +124,12 @@ def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
             for change in changes:
                 if change.one.text or change.one.status in (302, 303):
                     continue
-                body = change.one.body if isinstance(change.one.body, dict) else {}
-                asked = next((name for name, value in body.items() if value == change.after), None)
+                asked = next(
+                    (place for place, value in leaves(change.one.body) if place and value == change.after), None
+                )
                 if asked is None and len(changes) > 1:
                     continue
-                guard = f"{expression('body', (asked,))} == {literal(change.after)} and " if asked else ""
+                guard = f"{expression('body', asked)} == {literal(change.after)} and " if asked else ""
                 over = [change.after, *(word for word in machine.lasts if word != change.after)]
                 source = f"{guard}let.{lookup.name}.state in {literal(over)}"
                 if donor and not any(known.scopes.holds(source, one) for one in known.operation.seen):

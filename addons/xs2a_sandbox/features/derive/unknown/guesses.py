@@ -1,10 +1,13 @@
 """Carries what one operation shows to the others: an error is rarely that of one operation alone."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, order
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.forms import read_number
 from xs2a_sandbox.features.derive.unknown.guessed_fields import (
     guess_attempts,
     guess_dropped_secret,
@@ -26,7 +29,9 @@ from xs2a_sandbox.features.derive.unknown.guessed_states import (
 from xs2a_sandbox.features.derive.unknown.guessed_values import guess_impossible_values
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.mentions import find_mention, instead
+from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.places import value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 
@@ -54,14 +59,30 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
     is_page = any(one.text or one.status in (302, 303) for one in known.oks)
     taken = [check.condition for check in known.checks]
     for condition in known.mistakes:
-        if any(_is_same_matter(condition, one) for one in taken) or (condition.place[:1] == ("form",) and is_page):
+        if any(_is_same_matter(condition, one) for one in taken) or (
+            is_page and condition.place[:1] in (("form",), ("query",))
+        ):
             continue
         if any(known.scopes.holds(condition.source, one) for one in _accepted(known, condition)):
+            continue
+        if condition.kind == "missing" and _is_remark(known, condition):
             continue
         donor = _donor(known, condition)
         if donor and _is_relevant(known, condition):
             taken.append(condition)
             yield donor.guess(condition, instead(donor, condition))
+
+
+def _is_remark(known: KnownOperation, condition: Condition) -> bool:
+    """Return whether a member is free text next to numbers or ids, such as the purpose of a payment: it may lack."""
+    if condition.place[0] != "body" or not isinstance(known.oks[0].body, Mapping):
+        return False
+    if any(one.condition.kind == "missing" and one.condition.place[0] == "body" for one in known.checks):
+        return False
+    above = value_at({"body": known.oks[0].body}, condition.place[:-1])
+    texts = [value for one in known.oks if isinstance(value := one.at(condition.place), str)]
+    has_amount = any(isinstance(inner, int | Decimal) or read_number(inner) is not None for inner in above.values())
+    return bool(texts) and has_amount and all(re.search(r"[a-z]", text) and not is_id(text) for text in texts)
 
 
 def _is_same_matter(condition: Condition, other: Condition) -> bool:
@@ -99,6 +120,8 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
     if condition.place[0] == "headers":
         return known.find_check("missing", condition.place)
     others = [check for check in known.every if check.condition.kind == "unknown"]
+    if not others and condition.place[0] == "path" and known.every:
+        return LearnedCheck(condition, known.invent_error(404, "unknown"), (), is_guess=True)
     return min(others, key=lambda check: check.condition.place[0] != condition.place[0], default=None)
 
 

@@ -13,7 +13,16 @@ def is_id(text: str) -> bool:
         return False
     if any(character.isdecimal() for character in text):
         return True
-    return len(text) >= 6 and (not re.search("[aeiouyAEIOUY]", text) or (text.isupper() and len(text) >= 8))
+    if len(text) < 6 or not re.search("[aeiouyAEIOUY]", text):
+        return len(text) >= 6
+    return text.isupper() and len(text) >= 8 and not _can_be_said(text)
+
+
+def _can_be_said(text: str) -> bool:
+    """Return whether a text without digits has as many vowels as words have, such as INVALID_FIELD."""
+    letters = re.sub("[^A-Z]", "", text)
+    vowels = re.findall("[AEIOUY]", letters)
+    return len(vowels) * 4 >= len(letters) and not re.search("[^AEIOUY]{5}", letters)
 
 
 def new_name(name: str, taken: Collection[str], separator: str = "-") -> str:

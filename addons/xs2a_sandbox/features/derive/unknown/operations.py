@@ -4,9 +4,11 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from xs2a_sandbox.features.derive.routes import slug
-from xs2a_sandbox.features.derive.unknown.names import is_id, new_name, singular
+from xs2a_sandbox.features.derive.unknown.names import identifier, is_id, new_name, singular
+from xs2a_sandbox.features.derive.unknown.places import leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -65,16 +67,29 @@ def find_operations(seen: Sequence[SeenExchange]) -> list[LearnedOperation]:
 
 
 def _variable_segments(seen: Sequence[SeenExchange]) -> set[str]:
-    """Return the segments that an earlier answer has told, and no earlier request used."""
+    """Return the segments that an earlier answer has told, or the body of an earlier request, and no earlier path."""
     before: set[str] = set()
     introduced: set[str] = set()
     variable: set[str] = set()
     for one in seen:
         variable |= {segment for segment in one.path if segment in introduced and is_id(segment)}
         before |= set(one.path)
-        for _, value in answer_values(one):
+        for _, value in (*leaves(one.body), *answer_values(one)):
             introduced |= {part for part in parts(value) if part not in before}
+    used = {segment for one in seen for segment in one.path}
+    for one in seen:
+        columns: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
+        for place, value in leaves(one.document):
+            if isinstance(value, str) and any(isinstance(step, int) for step in place):
+                columns[tuple("*" if isinstance(step, int) else step for step in place)].add(value)
+        # Ids of entries that look like words are next to others that do not.
+        variable |= {value for column in columns.values() if _are_ids(column, variable) for value in column & used}
     return variable
+
+
+def _are_ids(column: set[str], variable: set[str]) -> bool:
+    is_alike = len({len(value) for value in column}) == 1 and any(map(is_id, column))
+    return is_alike or not column.isdisjoint(variable)
 
 
 def _merge_refused(
@@ -99,5 +114,5 @@ def _name_parameters(operations: Sequence[LearnedOperation]) -> None:
         for at, word in enumerate(operation.pattern):
             if word is None:
                 before = next((w for w in reversed(operation.pattern[:at]) if w is not None), "id")
-                name = singular(re.sub(r"\W", "_", before))
+                name = singular(identifier(before))
                 operation.names[at] = name if name not in operation.names.values() else f"{name}_{at}"

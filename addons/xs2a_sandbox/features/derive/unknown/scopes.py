@@ -195,6 +195,11 @@ def _lookups(world: World, operation: LearnedOperation) -> Iterator[ThingLookup]
     for use in world.uses.get(operation, ()):
         if use.key == use.kind.id or use.place[0] == "path":
             groups.setdefault((use.place, use.word), []).append((use.kind, use.key))
+    known = {kind for kinds in groups.values() for kind, _ in kinds}
+    for use in world.uses.get(operation, ()):
+        # A code can be the only name of a thing that a request has.
+        if use.key != use.kind.id and use.kind not in known and use.kind.made_by is not operation:
+            groups.setdefault((use.place, use.word), []).append((use.kind, use.key))
     ordered = sorted(groups.items(), key=lambda group: group[0][0][0] != "path")
     for (place, word), kinds in ordered:
         name = kinds[0][0].name if len(kinds) == 1 else str(place[-1])
@@ -227,6 +232,16 @@ def _nonces(world: World) -> set[str]:
 def _request_id(kind: ThingKind, nonces: Collection[str]) -> str | None:
     """Return the header with which requests that make a thing can be recognised if they are sent again."""
     for name, value in kind.example.headers.items():
-        if kind.example.method == "POST" and _REQUEST_ID.search(name) and (name in nonces or value == DROPPED):
+        is_new = _REQUEST_ID.search(name) and (name in nonces or value == DROPPED)
+        if kind.example.method == "POST" and (is_new or _is_repeated(kind, name)):
             return name
     return None
+
+
+def _is_repeated(kind: ThingKind, header: str) -> bool:
+    """Return whether the bank has answered a request with the same header and body with a thing that it had made."""
+    made = {(thing.created.headers.get(header), str(thing.created.body)) for thing in kind.things}
+    others = [one for one in kind.made_by.seen if all(thing.created is not one for thing in kind.things)]
+    again = [one for one in others if one.status == 200 and (one.headers.get(header), str(one.body)) in made]
+    headers = [thing.created.headers.get(header) for thing in kind.things]
+    return bool(again) and len(set(headers)) == len(headers) > 1

@@ -150,10 +150,12 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
         if thing is None:
             continue
         thing.events.append(one)
+        is_of_access = thing.created is not one and all(use.place[0] == "headers" for use, _ in world.named(one))
         for place, value in leaves(one.document):
             name = next((step for step in reversed(place) if isinstance(step, str)), "")
             is_word = isinstance(value, str) and _WORD.fullmatch(value)
-            is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
+            is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
+            is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
             if place != world.envelope:
@@ -174,7 +176,8 @@ def _delete(world: World, thing: LearnedThing) -> None:
     """A thing that was deleted without a word about its state is in a state of its own."""
     told = {number for number, _ in thing.states}
     for one in thing.events:
-        if one.method == "DELETE" and world.is_ok[one] and one.number not in told and thing.states:
+        is_told = any(number >= one.number for number in told)
+        if one.method == "DELETE" and world.is_ok[one] and not is_told and thing.states:
             thing.states.append((one.number, DELETED))
             thing.states.sort(key=lambda state: state[0])
 
@@ -245,7 +248,8 @@ def _add_change(
     if is_by_time and (place := _find_end(thing, changed, shown)):
         machine.by_end.append(ByEnd(before, after, place, shown))
     elif is_by_time and all(change.before != before for change in machine.by_time):
-        seconds = max((time for time in _TIMES if time <= waited), default=waited)
+        # Apps wait a little longer than they must.
+        seconds = max((time for time in _TIMES if time < waited - 1), default=waited)
         machine.by_time.append(ByTime(before, after, seconds, shown))
     elif not is_by_time and all(change.before != before for change in machine.by_reading):
         since = [one for one in thing.events if changed.number < one.number <= shown.number]

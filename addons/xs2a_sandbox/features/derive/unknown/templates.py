@@ -86,7 +86,8 @@ class Templates:
         is_same = all(is_equal(value, there[0]) for value in there)
         if isinstance(there[0], str) and (text := self._compose(values)):
             return text
-        if is_same and not (isinstance(there[0], str) and _is_random(there[0])):
+        # What two answers have in common is no new id.
+        if is_same and (len(values) > 1 or not (isinstance(there[0], str) and _is_random(there[0]))):
             return there[0]
         if by_state := self._by_state(values):
             return by_state
@@ -107,7 +108,7 @@ class Templates:
 
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
         first = values[0]
-        for source in self._named:
+        for source in (*self._named, *self._echoes(place)):
             if self._gives(source, values):
                 return source
         if not all(value is MISSING or is_telling(value) for value in values) and all(
@@ -126,6 +127,18 @@ class Templates:
             if self._gives(source, values):
                 return source
         return None
+
+    def _echoes(self, place: tuple[Any, ...]) -> Iterator[str]:
+        """Yield what the answer repeats if it has a member or header of the same name as the request."""
+        name = place[-1] if place else None
+        if place[:1] == ("headers",):
+            yield expression("headers", (str(name),))
+        elif isinstance(name, str):
+            for source, _ in self._sources:
+                root, _, rest = source.partition(".")
+                is_sent = root in ("body", "query") or (root == "let" and ".sent." in rest)
+                if is_sent and source.endswith((f".{name}", f"[{literal(name)}]")):
+                    yield source
 
     def _gives(self, source: str, values: Sequence[Any]) -> bool:
         for one, value in zip(self._ones, values, strict=True):
@@ -329,6 +342,8 @@ def new_value(example: Any) -> str:
 
 def _new_run(found: re.Match[str]) -> str:
     run = found[0][:64]
+    if re.fullmatch("[0-9]*[a-f][0-9a-f]*[0-9][0-9a-f]*", run) and len(run) >= 8:
+        return f"{{{{ new_id('{{hex:{len(run)}}}') }}}}"
     if run.isdecimal():
         return f"{{{{ new_id('{{digits:{len(run)}}}') }}}}"
     if run.upper() == run:

@@ -7,7 +7,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import source_of
+from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 
@@ -95,7 +95,7 @@ def _on_state(
         )
         if is_success:
             yield condition(f"{name}.state in {literal(bad)}", 31)
-        elif (changes and before) or not good:
+        elif (changes and (before or set(bad) <= lasts)) or not good:
             closed = list(dict.fromkeys([*bad, *sorted((later | lasts) - set(good), key=str)]))
             yield condition(f"{guard}{name}.state in {literal(closed)}", 28 if guard else 29)
         elif len(good) == 1 or set(good) <= {machine.first for machine in machines}:
@@ -134,4 +134,14 @@ def _ages(
     )
     least, most = min(old, default=0), max(young, default=0)
     if least > max(most, 30):
+        # The answer with a token often says how long it lasts.
+        told = {value for one in [*wanted, *others] for value in _told_numbers(scopes, name, one)}
+        yield from (time for time in _LIFETIMES if time in told and most < time <= least)
         yield max((time for time in _LIFETIMES if most < time <= least), default=least)
+
+
+def _told_numbers(scopes: ExchangeScopes, name: str, one: SeenExchange) -> Iterator[int]:
+    """Yield the numbers in the answer that has told the thing of this name."""
+    for lookup, thing in scopes.found(one):
+        if f"let.{lookup.name}" == name:
+            yield from (value for _, value in leaves(thing.created.document) if isinstance(value, int))

@@ -43,6 +43,8 @@ def conditions_on_value(
         pattern = pattern_of(texts)
         if wanted or len(good) > 1 or pattern:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
+        if pattern and all(re.search(r"[.,]\d\d$", text) and (read_number(text) or 0) > 0 for text in texts):
+            yield Condition(f"({number_source(texts[0], source)} or 1) <= 0", 54, "form", place)
         if pattern:
             yield Condition(f"{guard}not ({source} | matches({literal(pattern)}))", 51, "form", place)
         elif not wanted and min(map(len, texts)) >= 4 and place[0] == "body":

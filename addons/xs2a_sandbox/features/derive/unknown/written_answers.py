@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced
+from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.error_codes import change_status, find_free_number
@@ -136,5 +136,11 @@ def write_every_error(learned: LearnedInterface) -> dict[str, Any]:
         return "{{ error.text }}" if " " in text and "{{" not in text else text
 
     body = change_status(one.document, best.status, "{{ error.status }}", find_free_number(classes))
-    headers = {"headers": {"Content-Type": one.media}} if one.media not in ("", "application/json") else {}
+    told = {"Content-Type": one.media} if one.media not in ("", "application/json") else {}
+    told |= {
+        _title(name): braced(f"headers[{literal(name)}]")
+        for name, value in one.answer_headers.items()
+        if one.headers.get(name) == value
+    }
+    headers = {"headers": told} if told else {}
     return {**headers, "body": change_texts(body, generalise)}

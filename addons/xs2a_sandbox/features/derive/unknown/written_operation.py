@@ -163,7 +163,7 @@ def _store_new(learned: LearnedInterface, kind: ThingKind, oks: Successes) -> It
     when = f"let.outcome in {literal(made_by)}"
     yield {"set": f"state.{collection(kind)}[let.new.id ~ '']", "to": "{{ let.new }}", "when": when}
     named_by = {by for own in scopes.lookups.values() for lookup in own for one, by in lookup.kinds if one is kind}
-    for key in kind.things[0].keys:
+    for key in dict.fromkeys(key for thing in kind.things for key in thing.keys):
         if key != kind.id and key in named_by:
             yield {"set": f"state.{NAMES}[let.new.{key} ~ '']", "to": {kind.name: "{{ let.new.id }}"}, "when": when}
 

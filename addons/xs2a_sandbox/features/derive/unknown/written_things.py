@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
@@ -9,8 +10,9 @@ from xs2a_sandbox.features.derive.unknown.checks import Successes
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
 from xs2a_sandbox.features.derive.unknown.templates import new_value
@@ -18,6 +20,7 @@ from xs2a_sandbox.features.derive.unknown.things import ThingKind
 from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
 
+_DAY = 86400
 NAMES = "our_names"
 """The collection that finds things by their other keys, such as the code of the customer's page."""
 
@@ -54,20 +57,34 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
 def _end(kind: ThingKind, machine: StateMachine) -> str | None:
     """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess."""
     shown = [(change.place, change.after) for change in machine.by_end]
-    words = dict(shown) or {place: _in_style("expired", machine) for place, _ in leaves(kind.example.body)}
+    words = dict(shown) or {place: _guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
     for place, value in leaves(kind.example.body):
         form = date_form(value)
-        if (
-            form
-            and place in words
-            and form.moment(value) > kind.example.time
-            and all(isinstance(word, str) for word in machine.words)
-        ):
+        if form and place in words and form.moment(value) > kind.example.time:
             read = form.read(expression("it.sent", place))
             now = "(clock.seconds | strftime('%Y-%m-%dT%H:%M:%S+00:00'))"
             over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
             return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
+    for place, value in leaves(kind.example.body):
+        if isinstance(value, int) and 1 < value < 1000 and _is_last_day(kind, value):
+            over = f"clock.seconds > it.made + {expression('it.sent', place)} * {_DAY}"
+            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
     return None
+
+
+def _is_last_day(kind: ThingKind, days: int) -> bool:
+    """Return whether an answer about a thing shows the day that is so many days after it was made."""
+    last = kind.example.time.date() + timedelta(days=days)
+    told = (value for one in kind.things[0].events for _, value in leaves(one.document))
+    return any(form.day(value) == last for value in told if (form := date_form(value)))
+
+
+def _guess_word(word: str, machine: StateMachine) -> Any:
+    """Return a state that was not recorded: a word in the style of the others, or the next number."""
+    numbers = [one for one in machine.words if isinstance(one, int)]
+    if len(numbers) == len(machine.words):
+        return max(numbers) + (1 if word == "declined" else 2)
+    return _in_style(word, machine)
 
 
 def _in_style(word: str, machine: StateMachine) -> str:
@@ -97,7 +114,8 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
     """Return the thing that the operation makes."""
     first, machine = kind.example, scopes.machines.get(kind)
     keys: dict[str, Any] = {}
-    for key, (value, _) in kind.things[0].keys.items():
+    known = {key: value for thing in reversed(kind.things) for key, (value, _) in thing.keys.items()}
+    for key, value in known.items():
         in_path = next((name for name, text in first.parameters.items() if text == str(value)), None)
         keys[key] = braced(f"path.{in_path}") if in_path else new_value(value)
     id = keys.pop(kind.id)
@@ -176,8 +194,8 @@ def _next_state(
     words = _next_words(answer, machines)
     if not words:
         return None
-    if member := _asked_state(answer, machines):
-        word = expression("body", (member,))
+    if place := _asked_state(answer, machines):
+        word = expression("body", place)
     elif choice := _chosen_state(answer, machines):
         word = f"({choice} or {name}.state)"
     elif len(set(map(str, words.values()))) == 1 and len(words) == len(machines):
@@ -192,9 +210,7 @@ def _next_state(
             )
             word = f"({literal(after)} if {is_so} else {word})"
     if other := _other_choice(learned, operation, answer):
-        declined = {
-            one.kind.name: _in_style("declined", one) if isinstance(one.first, str) else one.first for one in machines
-        }
+        declined = {one.kind.name: _guess_word("declined", one) for one in machines}
         word = f"({literal(declined)}[{name}.kind] if {other} else {word})"
     return word
 
@@ -230,13 +246,13 @@ def _state_by_member(answer: AnswerClass, machine: StateMachine, usual: Any) -> 
     return None
 
 
-def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str | None:
-    """Return the member of the request that is always the new state."""
+def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:
+    """Return the place in the body of the request that always has the new state."""
     changes = [change for machine in machines for change in machine.by_request if change.one in answer.seen]
     bodies = [(change.one.body, change.after) for change in changes]
-    for name in bodies[0][0] if bodies and isinstance(bodies[0][0], dict) else ():
-        if all(isinstance(body, dict) and body.get(name) == after for body, after in bodies):
-            return str(name)
+    for place, _ in leaves(bodies[0][0]) if bodies else ():
+        if place and all(value_at(body, place) == after for body, after in bodies):
+            return place
     return None
 
 
@@ -261,6 +277,8 @@ def _chosen_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str 
 
 def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass) -> str | None:
     """Return the condition that the customer has chosen what the page offers and the recording does not show."""
+    if decided := _other_decision(learned, operation):
+        return decided
     pages = [
         one
         for other in learned.world.operations
@@ -274,9 +292,27 @@ def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer
         pattern = rf'name="{re.escape(name)}" value="([^"]+)"'
         offered = {value for one in pages for value in re.findall(pattern, one.text)}
         chosen = {form[name] for form in forms if name in form}
-        if are_notes and len(chosen) == 1 and chosen != {DROPPED} and is_words(next(iter(chosen))):
-            (word,) = chosen
+        word = next(iter(chosen), "")
+        if not are_notes and chosen == offered == {word} and re.fullmatch("[A-Za-z_-]+", word) and not is_id(word):
+            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
+        if are_notes and len(chosen) == 1 and chosen != {DROPPED} and is_words(word):
             return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
         if chosen and chosen < offered and not any(value.isdecimal() for value in offered) and len(offered) == 2:
             return f"form[{literal(name)}] in {literal(sorted(offered - chosen))}"
+    return None
+
+
+def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> str | None:
+    """Return the condition that a request without a page has another word than all that the bank has accepted."""
+    oks = [one for own in learned.classes[operation] if own.is_ok for one in own.seen]
+    changed = [change for machine in learned.scopes.machines.values() for change in machine.by_request]
+    after = {str(change.after) for change in changed if learned.world.operation_of[change.one] is operation}
+    bodies = [one.body for one in oks if isinstance(one.body, dict)]
+    if len(bodies) < len(oks) or (len({str(body) for body in bodies}) < 2 and len(oks) < 2) or len(after) < 2:
+        return None
+    for name, word in bodies[0].items():
+        is_word = isinstance(word, str) and re.fullmatch("[A-Za-z]{1,10}", word)
+        if is_word and word not in after and all(body.get(name) == word for body in bodies):
+            source = expression("body", (name,))
+            return f"({source} or {literal(word)}) != {literal(word)}"
     return None
