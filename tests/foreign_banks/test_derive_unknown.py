@@ -137,6 +137,43 @@ def test_a_second_journey_is_answered_like_the_bank(
     assert guessed - {step.name for step in steps if not step.differences} == set()
 
 
+BY_HAND = {
+    "harbour": [],
+    "norrsken": [
+        # The bank's numbers for a slip or payment that the customer has refused, and for a slip that has lapsed.
+        ("': 91}", "': 80}"),
+        ("{{ 92 if it.state", "{{ 95 if it.state == 10 and clock.seconds > it.made + 300 else 95 if it.state"),
+        ("not in [90]", "not in [80, 90, 95]"),
+    ],
+}
+"""Texts to replace in a learned dialect, by bank. `by_hand/<bank>.yaml` has the rules to add."""
+MOST_LINES = 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bank", BY_HAND)
+def test_a_few_lines_by_hand_make_the_second_journey_right(
+    bank: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(bank, tmp_path, "--no-redact")
+    derive(tmp_path, monkeypatch)
+    dialect = tmp_path / "cassettes" / "mine" / "dialect.yaml"
+    learned = changed = dialect.read_text()
+    for old, new in BY_HAND[bank]:
+        assert old in changed
+        changed = changed.replace(old, new)
+    dialect.write_text(changed)
+    rules = (Path(__file__).parent / "by_hand" / f"{bank}.yaml").read_text()
+    (dialect.parent / "by-hand.yaml").write_text(rules)
+    edited = sum(old != new for old, new in zip(learned.splitlines(), changed.splitlines(), strict=True))
+    assert edited + len(rules.partition("rules:\n")[2].splitlines()) <= MOST_LINES
+    lint = CliRunner().invoke(cli, ["lint", "--dialect", "mine"])
+    assert lint.exit_code == 0, lint.output
+    found = measure_second(bank, walk_second(bank, tmp_path))
+    assert found.wrong == []
+    assert (found.structure, found.equal) == (found.steps, found.chains)
+
+
 @pytest.mark.slow
 def test_a_second_recording_checks_the_learned_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record("javor", tmp_path, "--no-redact")
