@@ -224,7 +224,7 @@ def second(client: httpx.Client, wait: Wait) -> list[Step]:
     wide = app.ask("consent for all", ["przelewy", "konta", "historia"], 3, 2)
     app.decide("customer says yes to all", wide)
     app.decide("customer says yes to accounts", narrow)
-    wait(timedelta(seconds=12))
+    wait(timedelta(seconds=20))
     active = {"klient": "Marek Sowa", "dziennie": 2, "zakres.#": 3}
     app.see("consent for all is active", wide.find("@Location"), "AKTYWNA", active)
     app.see("consent for accounts is active", narrow.find("@Location"), "AKTYWNA", {"zakres": ["konta"]})

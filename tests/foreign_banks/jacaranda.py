@@ -276,7 +276,8 @@ class Jacaranda:
         content = (
             f"<p>{permission.app} pede acesso</p>"
             f'<form method="post"><input type="hidden" name="selo" value="{permission.seal}">'
-            '<input name="cpf"><input name="senha" type="password"><input name="decisao" value="sim"></form>'
+            '<input name="cpf"><input name="senha" type="password">'
+            '<button name="decisao" value="sim">Sim</button><button name="decisao" value="nao">Não</button></form>'
         )
         return show(200, "Jacarandá", content)
 

@@ -91,26 +91,31 @@ GUESSED = {
     },
     "harbour": {"orders", "agreement has expired", "position after", "activate again"},
     "norrsken": {"saldo after", "ledger after"},
-    "jacaranda": {"page without the seal", "transfer to cancel again", "ticket has ended"},
+    "jacaranda": {"page without the seal", "transfer to cancel again", "ticket has ended", "newer ticket"},
     "bursztyn": {"customer says yes to accounts", "balance", "bulk"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
-ONLY_UNREDACTED = {"page with another customer"}
+ONLY_UNREDACTED = {
+    *("page with another customer", "page without the seal", "transfer to cancel again", "ticket has ended"),
+    *("newer ticket", "balance", "bulk"),
+}
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),
     ("harbour", True): (45, 42, 5, 5, 35),
     ("norrsken", True): (50, 45, 4, 6, 38),
-    ("jacaranda", True): (47, 43, 3, 5, 26),
+    ("jacaranda", True): (47, 44, 3, 5, 32),
     ("bursztyn", True): (45, 38, 1, 2, 27),
     # The pseudonyms differ from run to run. One step is left for those that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
     ("norrsken", False): (49, 44, 4, 6, 30),
+    ("jacaranda", False): (17, 15, 0, 0, 5),
+    ("bursztyn", False): (18, 12, 0, 0, 2),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
 
-The redacted recordings of the other two have pseudonyms for most words in paths, and so not the bank's interface.
+In the redacted recordings of the last two, most words of the bank have pseudonyms: rights, decisions, states and codes.
 """
 
 

@@ -41,7 +41,7 @@ def candidates(
     if any(one.has_json for one in others):
         yield Condition("body is none", 10, "unreadable")
     for place in places_in(others):
-        yield from conditions_on_value(place, wanted, others, is_success)
+        yield from conditions_on_value(place, wanted, others, is_success, scopes.is_redacted)
     yield from _on_presence(wanted, others, 20 if is_success else 97)
     if not is_success or wanted[0].text:
         yield from _on_credentials(scopes, operation, wanted, others)
@@ -128,6 +128,9 @@ def _on_credentials(
         pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]
         pairs.sort(key=lambda pair: pair[1][0] not in ("path", pair[0][0]))
         values |= in_path
+        # Requests of other operations name the customer, too, but neither secret nor decision.
+        told = {place for place, value in values.items() if scopes.world.users.get(str(value), set()) - {operation}}
+        pairs = [(place, name) for place, name in pairs if name in told and place not in told] or pairs
         for place, name in pairs:
             both = [(other.at(name), other.at(place)) for other in others]
             shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]

@@ -12,6 +12,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.redaction.values import DROPPED
 
 type Successes = Sequence[tuple[Condition | None, AnswerClass]]
 """The successful answers of an operation, each with its condition. The last one has none."""
@@ -47,6 +48,9 @@ def find_checks(
     for answer in classes:
         if answer.is_ok:
             continue
+        if all(map(_is_about_hidden, answer.seen)):
+            unexplained.append(answer)
+            continue
         left = list(answer.seen)
         while left:
             condition = _best(scopes, operation, left, oks)
@@ -57,6 +61,12 @@ def find_checks(
             checks.append(LearnedCheck(condition, answer, tuple(one.number for one in shown)))
             left = [one for one in left if one not in shown]
     return order(scopes, operation, _tell_apart(scopes, operation, checks, oks)), unexplained
+
+
+def _is_about_hidden(one: SeenExchange) -> bool:
+    """Return whether an error names a header of its request whose value redaction has dropped."""
+    hidden = {name for name, value in one.headers.items() if value == DROPPED}
+    return any(isinstance(value, str) and value.lower() in hidden for _, value in leaves(one.document))
 
 
 def _tell_apart(

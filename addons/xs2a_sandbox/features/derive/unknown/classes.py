@@ -56,6 +56,9 @@ def find_classes(world: World, machines: Mapping[ThingKind, StateMachine]) -> di
         groups: defaultdict[tuple[int, Any], list[SeenExchange]] = defaultdict(list)
         for one in operation.seen:
             said = _success(world, one, secrets) if world.is_ok[one] else _error(one, is_code)
+            if one.form and world.made(one):
+                # A token for a code is for what the code is about.
+                said = said, frozenset(use.place for use, _ in world.named(one) if use.place[0] == "form")
             groups[one.status, said].append(one)
         found[operation] = list(_name_classes(operation, world, groups))
     return found

@@ -82,13 +82,17 @@ def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
     names: dict[str, str] = {}
     named = []
     for number, entry in enumerate(entries, 1):
-        headers = _put(entry.headers, names)
-        names |= {
+        told = {
             name.lower(): f"token{number:019}"
             for name, value in entry.answer_headers
             if value == DROPPED and name.lower() in sent
         }
-        named.append(replace(entry, headers=headers, answer_headers=_put(entry.answer_headers, names)))
+        # An answer with a header that the request has, too, repeats it.
+        own = {name.lower() for name, value in entry.headers if value == DROPPED}
+        repeated = {name: token for name, token in told.items() if name in own}
+        headers = _put(entry.headers, names | repeated)
+        names |= {name: token for name, token in told.items() if name not in repeated}
+        named.append(replace(entry, headers=headers, answer_headers=_put(entry.answer_headers, names | repeated)))
     return named
 
 

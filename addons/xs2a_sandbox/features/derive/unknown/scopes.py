@@ -25,17 +25,23 @@ _REQUEST_ID = re.compile(r"idempotency|request.?(id|token|key)$")
 
 @dataclass(frozen=True)
 class ThingLookup:
-    """A value `let.NAME` of an operation: the thing that a place of the request names."""
+    """A value `let.NAME` of an operation: the thing that a place of the request names.
+
+    With `owned`, the place names another thing, such as a token, which belongs to this one.
+    """
 
     name: str
     place: Place
     word: int | None
     kinds: tuple[tuple[ThingKind, str], ...] = ()
     rows: Rows | None = None
+    owned: str = ""
 
     @property
     def source(self) -> str:
-        """The id in the request, as an expression."""
+        """The id in the request, or of the thing that is named, as an expression."""
+        if self.owned:
+            return f"({expression('let', (self.owned, 'of', self.name, 'id'))} ~ '')"
         text = expression(str(self.place[0]), self.place[1:])
         if self.word is not None:
             return f"({text} | split(' '))[{self.word}]"
@@ -53,6 +59,8 @@ class ExchangeScopes:
         self.machines = machines
         self.is_ok = world.is_ok
         self.lookups = {operation: list(_lookups(world, operation)) for operation in world.operations}
+        for operation in world.operations:
+            self.lookups[operation] += list(self._find_owners(operation))
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
         self.is_redacted = any(DROPPED in one.headers.values() or one.is_note for one in world.operation_of)
@@ -63,9 +71,31 @@ class ExchangeScopes:
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
         self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
 
+    def _find_owners(self, operation: LearnedOperation) -> Iterator[ThingLookup]:
+        """Yield what the tokens in the headers of an operation belong to, unless its requests name it themselves."""
+        own = self.lookups[operation]
+        for lookup in [one for one in own if one.place[0] == "headers" and not one.rows]:
+            tokens = {thing for one in operation.seen for other, thing in self.found(one) if other is lookup}
+            owners = {(name, thing.kind) for token in tokens for name, thing in self._owners(token).items()}
+            for name, kind in sorted(owners, key=lambda owner: owner[0]):
+                if kind not in [named for one in own for named, _ in one.kinds] and name not in [o.name for o in own]:
+                    yield ThingLookup(name, lookup.place, lookup.word, ((kind, kind.id),), owned=lookup.name)
+
     def found(self, one: SeenExchange) -> Iterator[tuple[ThingLookup, LearnedThing]]:
         """Yield the things that a request names, as they were known before it."""
+        named: dict[str, LearnedThing] = {}
+        for lookup, thing in self._find_named(one):
+            named.setdefault(lookup.name, thing)
+            yield lookup, thing
         for lookup in self.lookups[self.world.operation_of[one]]:
+            token = named.get(lookup.owned)
+            if token and (owner := self._owners(token).get(lookup.name)):
+                yield lookup, owner
+
+    def _find_named(self, one: SeenExchange) -> Iterator[tuple[ThingLookup, LearnedThing]]:
+        for lookup in self.lookups[self.world.operation_of[one]]:
+            if lookup.owned:
+                continue
             text = pick(one, lookup.place, lookup.word)
             for kind, key in lookup.kinds:
                 yield from ((lookup, thing) for thing in kind.things if thing.is_known_by(key, text, one))
@@ -157,11 +187,22 @@ class ExchangeScopes:
             "used": self._used.get((thing, one), 0),
             "used_on": one.time.date().isoformat(),
             "of": {
-                lookup.name: (other.created.body or {}) | {"id": other.keys[other.kind.id][0]}
-                for lookup, other in self.found(created)
-                if isinstance(other.created.body or {}, dict) and lookup.place[0] != "headers"
+                name: (owner.created.body or {}) | {"id": owner.keys[owner.kind.id][0]}
+                for name, owner in self._owners(thing).items()
             },
         }
+
+    def _owners(self, thing: LearnedThing) -> dict[str, LearnedThing]:
+        """Return what a thing belongs to, by the name of the lookup. A token for another one belongs to the same."""
+        owners: dict[str, LearnedThing] = {}
+        for lookup, other in self.found(thing.created):
+            if lookup.place[0] == "headers":
+                continue
+            if other.kind is thing.kind:
+                owners |= self._owners(other)
+            elif isinstance(other.created.body or {}, dict):
+                owners[lookup.name] = other
+        return owners
 
     def add(self, one: SeenExchange, values: Mapping[str, Any]) -> None:
         """Add named values, which the operation will compute, to the roots of an exchange."""
@@ -198,7 +239,11 @@ def _lookups(world: World, operation: LearnedOperation) -> Iterator[ThingLookup]
     known = {kind for kinds in groups.values() for kind, _ in kinds}
     for use in world.uses.get(operation, ()):
         # A code can be the only name of a thing that a request has.
-        if use.key != use.kind.id and use.kind not in known and use.kind.made_by is not operation:
+        if (
+            use.key != use.kind.id
+            and use.kind not in known
+            and (use.place[0] == "form" or use.kind.made_by is not operation)
+        ):
             groups.setdefault((use.place, use.word), []).append((use.kind, use.key))
     ordered = sorted(groups.items(), key=lambda group: group[0][0][0] != "path")
     for (place, word), kinds in ordered:

@@ -84,7 +84,7 @@ class Rows:
 class World:
     """All things, and for every operation the places of its requests that name one.
 
-    `addresses` are those of apps, to which customers return.
+    `addresses` are those of apps, to which customers return. `users` are the operations whose requests have a text.
     """
 
     operations: Sequence[LearnedOperation]
@@ -97,6 +97,7 @@ class World:
     cursors: set[str] = field(default_factory=set)
     addresses: set[str] = field(default_factory=set)
     operation_of: dict[SeenExchange, LearnedOperation] = field(default_factory=dict)
+    users: dict[str, set[LearnedOperation]] = field(default_factory=dict)
 
     @property
     def things(self) -> list[LearnedThing]:

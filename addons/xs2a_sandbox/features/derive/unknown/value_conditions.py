@@ -22,7 +22,11 @@ _NICE_DAYS = (0, 1, 7, 14, 30, 31, 60, 90, 100, 180, 365, 366)
 
 
 def conditions_on_value(
-    place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange], is_success: bool
+    place: Place,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool,
+    is_redacted: bool,
 ) -> Iterator[Condition]:
     source = source_of(place)
     good = _values(place, others)
@@ -32,7 +36,13 @@ def conditions_on_value(
     lists = [value for value in good if isinstance(value, list)]
     if lists and len(lists) == len(good) and all(isinstance(item, str) for value in lists for item in value):
         words = list(dict.fromkeys(item for value in lists for item in value))
-        yield Condition(f"{guard}{source} | reject('in', {literal(words)}) | list", 52, "form", place)
+        bad = [item for value in _values(place, wanted) if isinstance(value, list) for item in value]
+        refused = [item for item in dict.fromkeys(bad) if item not in words]
+        if not is_redacted or all(map(is_words, words)):
+            yield Condition(f"{guard}{source} | reject('in', {literal(words)}) | list", 52, "form", place)
+        elif refused:
+            # Pseudonyms do not show which words the bank accepts.
+            yield Condition(f"{guard}{source} | select('in', {literal(refused)}) | list", 52, "form", place)
         return
     yield from _past(place, source, others)
     texts = [value for value in good if isinstance(value, str)]

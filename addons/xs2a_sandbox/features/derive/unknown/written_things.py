@@ -137,12 +137,20 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
             for name in first.headers
             if name not in scopes.nonces or name == scopes.request_ids.get(operation)
         },
-        "of": {
-            lookup.name: {"merge": [braced(f"let.{lookup.name}.sent"), {"id": braced(f"let.{lookup.name}.id")}]}
-            for lookup in scopes.lookups[operation]
-            if not lookup.rows and lookup.place[0] != "headers" and kind not in [one for one, _ in lookup.kinds]
-        },
+        "of": _write_owners(scopes, operation, kind),
     }
+
+
+def _write_owners(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
+    """Return what a new thing belongs to. One that replaces another, such as a token, belongs to the same."""
+    lookups = [one for one in scopes.lookups[operation] if not one.rows and one.place[0] != "headers"]
+    replaced = [one for one in lookups if kind in [other for other, _ in one.kinds]]
+    owners: dict[str, Any] = {
+        one.name: {"merge": [braced(f"let.{one.name}.sent"), {"id": braced(f"let.{one.name}.id")}]}
+        for one in lookups
+        if one not in replaced
+    }
+    return {"merge": [owners, *(braced(f"let.{one.name}.of") for one in replaced)]} if replaced else owners
 
 
 def write_again(kind: ThingKind, header: str) -> str:
@@ -158,7 +166,7 @@ def write_changed(
     scopes = learned.scopes
     machines = scopes.machines_of(lookup)
     is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
-    if not machines or lookup.rows or not is_main:
+    if not machines or lookup.rows or lookup.owned or not is_main:
         return {}
     name = f"let.{lookup.name}"
     ok_names = literal([answer.name for _, answer in oks])
@@ -312,7 +320,9 @@ def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> s
         return None
     for name, word in bodies[0].items():
         is_word = isinstance(word, str) and re.fullmatch("[A-Za-z]{1,10}", word)
-        if is_word and word not in after and all(body.get(name) == word for body in bodies):
+        # Behind a pseudonym is another word.
+        is_known = is_word and (is_words(word) or not learned.scopes.is_redacted)
+        if is_known and word not in after and all(body.get(name) == word for body in bodies):
             source = expression("body", (name,))
             return f"({source} or {literal(word)}) != {literal(word)}"
     return None
