@@ -15,7 +15,7 @@ from OpenSSL import SSL
 
 from tests.support.doors import (
     DEADLINE,
-    Bank,
+    CountingBank,
     basic,
     echo,
     is_refusal,
@@ -338,7 +338,7 @@ def test_the_proxy_never_connects_to_a_bank(confdir: Path) -> None:
     async def fail(_: Any) -> Any:
         raise RuntimeError("no answer")
 
-    with opened(lambda: proxy_doors(fail, confdir)) as (doors, _), Bank() as bank:
+    with opened(lambda: proxy_doors(fail, confdir)) as (doors, _), CountingBank() as bank:
         there = f"127.0.0.1:{bank.port}"
         connect = f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n"
         request = f"GET http://{there}/ HTTP/1.1\r\nHost: {there}\r\n\r\n"

@@ -218,6 +218,11 @@ class Raced(MemoryStore):
 class RacedInAFile(SqliteStore):
     other: Callable[[], Any] | None = None
 
+    @property
+    def has_other_writers(self) -> bool:
+        # Otherwise a request takes its turn first, and no other process can write before it.
+        return False
+
     def commit_together(self, *arguments: Any) -> bool:
         if other := self.other:
             self.other = None
