@@ -1,5 +1,6 @@
 """Guesses about what requests must have: preconditions, secrets, and the fields of a page's form."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,11 +11,13 @@ from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, split_succ
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
+from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN
 from xs2a_sandbox.redaction.values import DROPPED
 
 _ATTEMPTS = 3
+_RANDOM = re.compile(r"[\w-]{16,}", re.ASCII)
 
 
 def guess_preconditions(known: KnownOperation) -> Iterator[LearnedCheck]:
@@ -91,6 +94,22 @@ def guess_dropped_secret(known: KnownOperation) -> Iterator[LearnedCheck]:
             owner, place = ("form", names[0]), ("form", secrets[0])
             condition = Condition(other_secret(owner, place), 44, "credentials", place, owner=owner)
             yield LearnedCheck(condition, answer, (), is_guess=True)
+
+
+def guess_hidden_field(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A long random field of a form is hidden in the page, which is not recorded: no other operation takes it."""
+    world = known.scopes.world
+    pages = [other for other in world.operations if other.pattern == known.operation.pattern and other.seen[0].is_note]
+    forms = [one.form for one in known.oks if one.form]
+    others = [one.form or {} for one, operation in world.operation_of.items() if operation is not known.operation]
+    for name in forms[0] if pages and forms else ():
+        values = [form.get(name, "") for form in forms]
+        if all(_RANDOM.fullmatch(value) and is_id(value) for value in values) and not any(
+            name in one for one in others
+        ):
+            condition = Condition(f"{source_of(('form', name))} is none", 43, "missing", ("form", name))
+            page = known.invent_page(known.oks[0], 400, "without-hidden-field")
+            yield LearnedCheck(condition, page, (), is_guess=True)
 
 
 def guess_attempts(known: KnownOperation) -> Iterator[LearnedCheck]:

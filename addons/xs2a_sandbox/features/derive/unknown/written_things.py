@@ -319,7 +319,7 @@ def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> s
     if len(bodies) < len(oks) or (len({str(body) for body in bodies}) < 2 and len(oks) < 2) or len(after) < 2:
         return None
     for name, word in bodies[0].items():
-        is_word = isinstance(word, str) and re.fullmatch("[A-Za-z]{1,10}", word)
+        is_word = isinstance(word, str) and word != DROPPED and re.fullmatch("[A-Za-z]{1,10}", word)
         # Behind a pseudonym is another word.
         is_known = is_word and (is_words(word) or not learned.scopes.is_redacted)
         if is_known and word not in after and all(body.get(name) == word for body in bodies):
