@@ -23,6 +23,18 @@ def test_an_authorisation_is_approved_and_the_payment_goes_on(browser: Browser) 
     assert "ACSP" in browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status").body.decode()
 
 
+def test_an_embedded_authorisation_offers_no_decisions(browser: Browser) -> None:
+    id = payment(browser)
+    path = f"/v1/payments/sepa-credit-transfers/{id}/authorisations"
+    asked = {"PSU-ID": "anna", "TPP-Redirect-Preferred": "false"}
+    authorisation = browser.app_asks("POST", path, json={}, headers=asked).json()["authorisationId"]
+    page = browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}")
+    assert re.findall(EVENTS, page) == []
+    assert "Nobody decides here: the authorisation is embedded" in page
+    assert "This state is final." not in page
+    assert "itself" in browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}", {"event": "decline"}, 409)
+
+
 def test_something_happens_to_a_payment_and_its_requests_are_listed(browser: Browser) -> None:
     id = payment(browser)
     browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status")

@@ -5,7 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from xs2a_sandbox.bank.domain.lifecycle import OVER, REMOVED, SCA
-from xs2a_sandbox.bank.domain.signing import FAMILIES
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
+from xs2a_sandbox.bank.handlers.approaches import EMBEDDED
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.documents import row
 from xs2a_sandbox.features.console.life import Life, make_life, timeline
@@ -99,7 +100,7 @@ async def document(visit: ConsoleVisit) -> Response:
     if visit.is_sent:
         event = visit.form.get("event", "")
         try:
-            if collection == "authorisations":
+            if collection == AUTHORISATIONS:
                 await visit.ask("POST", f"sca/{quote(id, safe='')}", {"decide": event})
             else:
                 await visit.ask("POST", f"state/{path}", {"event": event})
@@ -123,11 +124,12 @@ async def document(visit: ConsoleVisit) -> Response:
         document=kept,
         life=life,
         steps=steps,
-        events=_happenings(collection, life) if life else (),
-        resource=await _find_resource(visit, kept) if collection == "authorisations" else None,
+        events=_happenings(collection, kept, life) if life else (),
+        resource=await _find_resource(visit, kept) if collection == AUTHORISATIONS else None,
+        is_embedded=_is_embedded(collection, kept),
         user_page=await find_user_page(visit, collection, kept, steps) if life else None,
         authorisations=[
-            row("authorisations", authorisation_id, document)
+            row(AUTHORISATIONS, authorisation_id, document)
             for authorisation_id, document in authorisations.items()
             if document.get("resource") == id
         ],
@@ -145,11 +147,18 @@ async def _find_resource(visit: ConsoleVisit, authorisation: Mapping[str, Any]) 
         return None
 
 
-def _happenings(collection: str, life: Life) -> list[tuple[str, str, str]]:
+def _is_embedded(collection: str, document: Mapping[str, Any]) -> bool:
+    """Return whether the app sends the customer's password itself, so that nobody decides at the bank."""
+    return collection == AUTHORISATIONS and document.get("approach") == EMBEDDED
+
+
+def _happenings(collection: str, document: Mapping[str, Any], life: Life) -> list[tuple[str, str, str]]:
     """Return the possible next events of a document, each with its label and the state that it leads to."""
-    if collection == "authorisations":
+    if collection == AUTHORISATIONS:
+        if life.is_final or _is_embedded(collection, document):
+            return []
         leads = {transition.event: transition.to for transition in SCA.transitions}
-        led = [(decision, decision, leads[event]) for decision, event in _DECISIONS]
-        return [] if life.is_final else led
+        is_approved = bool(SCA.after(life.status, "confirm"))
+        return [(name, name, leads[event]) for name, event in _DECISIONS if not (is_approved and name == "approve")]
     events = [(t.event, VERBS.get(t.event, t.event), t.to) for t in life.machine.transitions if life.status in t.states]
     return sorted(events, key=lambda event: (event[1] != "approve", event[2] == REMOVED))
