@@ -98,7 +98,7 @@ def test_the_session_that_was_active_last_is_first_with_its_exchanges(browser: B
     asyncio.run(Client(browser.engine, "ci").send("GET", "/v1/accounts"))
     for address in (SESSIONS, "/_sandbox/s/ci/console/sessions"):
         page = browser.page(address)
-        assert re.findall(r'<h2 id="session-\d+">([\w-]+)', page) == ["ci", "default"]
+        assert re.findall(r'<h2 id="session-[\w-]+">([\w-]+)', page) == ["ci", "default"]
         assert re.findall(r"Traffic <small>(\d+)</small>", page) == ["1", "1"]
     assert '/console/exchanges/2">' in page.partition(">default")[0]
     assert f"<code>{BASE}/s/ci</code>" in page
@@ -106,6 +106,15 @@ def test_the_session_that_was_active_last_is_first_with_its_exchanges(browser: B
     assert "<code>X-Sandbox-Session: ci</code>" in page
     # It has changed nothing, so there is nothing to forget.
     assert 'value="ci"' not in page
+
+
+def test_many_sessions_without_stored_data_are_folded(browser: Browser) -> None:
+    browser.page("/s/ci" + TIME, {"move": "1d"}, 303)
+    for number in range(6):
+        asyncio.run(Client(browser.engine, f"campaign-{number}").send("GET", "/v1/accounts"))
+    shown, _, folded = browser.page(SESSIONS).partition("<summary>6 sessions that have exchanges")
+    assert re.findall(r'<h2 id="session-([\w-]+)">', shown) == ["ci", "default"]
+    assert re.findall(r'<h2 id="session-([\w-]+)">', folded) == [f"campaign-{number}" for number in (5, 4, 3, 2, 1, 0)]
 
 
 def test_a_session_is_forgotten_once(browser: Browser) -> None:

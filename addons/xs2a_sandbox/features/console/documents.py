@@ -1,8 +1,9 @@
 """Makes list entries of the bank's documents, with their names and states."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from xs2a_sandbox.bank.domain.accounts import number_of
 from xs2a_sandbox.bank.domain.documents import describe, end_to_end_ids, name_of, state_of
 from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, SCA, Machine
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
@@ -30,8 +31,15 @@ def row(collection: str, id: str, document: Any) -> dict[str, str]:
         "meaning": machine.meanings.get(status, "") if machine else "",
         "created": str(members.get("created_at") or "")[:19].replace("T", " "),
         "references": " ".join(end_to_end_ids(members)),
-        "details": ", ".join(word for word in describe(collection, members) if word not in title),
+        "details": ", ".join(word for word in _details(collection, id, members) if word not in title),
     }
+
+
+def _details(collection: str, id: str, members: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what distinguishes a document from the others, for an account first its number if that is not its id."""
+    if collection == "accounts" and (number := number_of({"id": id, **members})) != id:
+        yield number
+    yield from describe(collection, members)
 
 
 def _tone(machine: Machine, status: str) -> str:

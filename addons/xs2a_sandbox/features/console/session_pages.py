@@ -82,6 +82,8 @@ async def _name(visit: ConsoleVisit, due: Mapping[str, Any]) -> str:
 
 _ALL = 100_000
 """More exchanges than any journal keeps."""
+_MOST_UNSTORED = 5
+"""More sessions without stored data are folded: a campaign leaves one for each fault."""
 
 
 async def sessions(visit: ConsoleVisit) -> Response:
@@ -101,7 +103,7 @@ async def sessions(visit: ConsoleVisit) -> Response:
     # Only the session `default` sees the traffic of all sessions.
     for one in (await replace(visit, session=DEFAULT).ask("GET", f"journal?limit={_ALL}"))["exchanges"]:
         exchanges.setdefault(one["session"], []).append(one)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": id,
             "prefix": prefix_of(id),
@@ -113,6 +115,9 @@ async def sessions(visit: ConsoleVisit) -> Response:
         }
         for id in {*kept, *exchanges}
     ]
+    rows.sort(key=lambda row: (-row["last"]["number"] if row["last"] else 0, row["id"]))
+    unstored = [row for row in rows if not row["is_kept"] and row["id"] != visit.session]
+    folded = unstored if len(unstored) > _MOST_UNSTORED else []
     return visit.page(
         "sessions.html",
         "Sessions",
@@ -120,7 +125,8 @@ async def sessions(visit: ConsoleVisit) -> Response:
         problem=problem,
         wrong=wrong,
         name=opened,
-        sessions=sorted(rows, key=lambda row: (-row["last"]["number"] if row["last"] else 0, row["id"])),
+        sessions=[row for row in rows if row not in folded],
+        folded=folded,
     )
 
 
