@@ -23,7 +23,7 @@ LAYER = {
                 "body": {
                     "id": "{{ id }}",
                     "was": "{{ wire('consent', before) }}",
-                    "is": "{{ wire('consent', document.status) }}",
+                    "consentStatus": "{{ wire('consent', document.status) }}",
                 },
             },
             "retry": {"first": "60s", "factor": 3, "longest": "2m", "tries": 3},

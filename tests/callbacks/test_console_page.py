@@ -50,6 +50,11 @@ def test_callbacks_are_listed_and_sent_again(sandbox: Serving) -> None:
         wait_until(lambda: any(one["state"] == "delivered" for one in bank.callbacks()))
         page.reload()
         assert "accepted by the app" in page.inner_text("main")
+        page.goto(f"{sandbox.direct}/_sandbox/console/bank/consents/{id}")
+        timeline = page.inner_text("ol.timeline")
+        assert "callback POST" in timeline
+        assert "consentStatus rejected" in timeline
+        assert "has not been told" not in timeline
         state = plain.storage_state()
         page = browser.new_context(storage_state=state, viewport={"width": 1200, "height": 800}).new_page()
         errors: list[str] = []

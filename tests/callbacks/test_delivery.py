@@ -41,7 +41,7 @@ def test_a_new_status_is_sent_once_and_is_in_the_journal(bank: Bank, app: Listen
     bank.happen(id, "refused")
     (sent,) = app.wait_for(1)
     assert (sent.method, sent.path) == ("POST", "/notify")
-    assert sent.json() == {"id": id, "was": "received", "is": "rejected"}
+    assert sent.json() == {"id": id, "was": "received", "consentStatus": "rejected"}
     assert sent.headers["content-type"] == "application/json"
     (callback,) = bank.wait_for_state("delivered")
     assert (callback["answer"], callback["tries"], callback["next"]) == ("202", 1, None)
@@ -51,7 +51,7 @@ def test_a_new_status_is_sent_once_and_is_in_the_journal(bank: Bank, app: Listen
     assert entry["cause"] == f"POST /_sandbox/state/consents/{id}"
     whole = bank.control("GET", f"journal/{entry['number']}")
     assert whole["origin"] + whole["target"] == app.url
-    assert whole["request"]["body"]["is"] == "rejected"
+    assert whole["request"]["body"]["consentStatus"] == "rejected"
     assert app.connections == 1
 
 
@@ -73,7 +73,7 @@ def test_an_exchange_of_the_app_is_named_as_the_cause(bank: Bank, app: Listener)
     bank.happen(bank.consent(app.url), "refused")
     app.wait_for(2)
     # A deleted consent has no status.
-    assert [sent.json()["is"] for sent in app.received] == ["partiallyAuthorised", "rejected"]
+    assert [sent.json()["consentStatus"] for sent in app.received] == ["partiallyAuthorised", "rejected"]
 
 
 def test_a_callback_that_is_not_accepted_holds_back_those_behind_it(bank: Bank, app: Listener) -> None:
@@ -87,7 +87,7 @@ def test_a_callback_that_is_not_accepted_holds_back_those_behind_it(bank: Bank, 
     assert [sent.json()["id"] for sent in app.received] == [id, other]
     bank.control("POST", "clock", {"move": 60})
     bank.wait_for_state("delivered", 3)
-    statuses = [sent.json()["is"] for sent in app.received if sent.json()["id"] == id]
+    statuses = [sent.json()["consentStatus"] for sent in app.received if sent.json()["id"] == id]
     assert statuses == ["partiallyAuthorised", "partiallyAuthorised", "rejected"]
 
 
@@ -125,7 +125,7 @@ def test_an_event_at_its_time_is_sent_without_a_request(bank: Bank, app: Listene
     (event,) = [one for one in bank.control("GET", "due")["due"] if one["id"] == id]
     bank.control("PUT", "clock", {"shift": _shift_to(bank, event["at"], before=2)})
     (sent,) = app.wait_for(1)
-    assert sent.json() == {"id": id, "was": "received", "is": "expired"}
+    assert sent.json() == {"id": id, "was": "received", "consentStatus": "expired"}
     assert bank.wait_for_state("delivered")[0]["cause"] == {"event": True}
 
 
@@ -220,7 +220,7 @@ def test_waiting_callbacks_of_all_sessions_are_sent_after_a_restart(kind: str, t
         assert session
     by_id: dict[str, list[str]] = {}
     for sent in received:
-        by_id.setdefault(sent.json()["id"], []).append(sent.json()["is"])
+        by_id.setdefault(sent.json()["id"], []).append(sent.json()["consentStatus"])
     assert list(by_id.values()) == [["partiallyAuthorised", "rejected"]] * 3
 
 
@@ -248,7 +248,7 @@ def test_of_several_sandboxes_with_one_state_only_one_sends(tmp_path: Path, app:
         banks[0].wait_for_state("delivered", 16)
         assert len(app.received) == 16
         for id in ids:
-            assert [one.json()["is"] for one in app.received if one.json()["id"] == id] == [
+            assert [one.json()["consentStatus"] for one in app.received if one.json()["id"] == id] == [
                 "partiallyAuthorised", "rejected",
             ]  # fmt: skip
 

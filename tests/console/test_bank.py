@@ -55,9 +55,9 @@ def test_the_life_of_a_payment_is_its_requests_states_and_links(browser: Browser
     assert "scaStatus received" in page
     href = next(iter(links for name, links in started.items() if name.startswith("_")))["scaRedirect"]["href"]
     assert f'<a href="{html.escape(href)}">scaRedirect</a>' in page
-    assert "No response has told" not in page
+    assert "has not been told" not in page
     browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
-    assert "No response has told the app yet." in browser.page(f"/_sandbox/console/bank/payments/{id}")
+    assert "The app has not been told yet." in browser.page(f"/_sandbox/console/bank/payments/{id}")
 
 
 def test_what_can_happen_to_a_payment_begins_with_its_approval_and_ends_with_its_end(browser: Browser) -> None:

@@ -33,6 +33,10 @@ class TimelineStep:
     links: tuple[tuple[str, str], ...]
     page: str | None
 
+    @property
+    def is_callback(self) -> bool:
+        return _is_callback(self.exchange)
+
 
 @dataclass(frozen=True, slots=True)
 class LifeState:
@@ -46,7 +50,7 @@ class LifeState:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """`taken` are the arrows that responses have shown; `has_moved_since` is whether the state has changed since."""
+    """`taken` are the arrows that messages have shown; `has_moved_since` is whether the state has changed since."""
 
     steps: tuple[TimelineStep, ...]
     machine: Machine
@@ -91,10 +95,11 @@ async def timeline(visit: ConsoleVisit, id: str) -> tuple[TimelineStep, ...]:
     steps = []
     for entry in listed["exchanges"]:
         try:
-            answer = (await visit.ask("GET", f"journal/{entry['number']}?plain=true"))["answer"]
+            exchange = await visit.ask("GET", f"journal/{entry['number']}?plain=true")
         except Refused:
             continue  # the journal has dropped it in the meantime
-        body, pages = answer.get("body"), things.pages
+        # In a callback the bank's words are in the request.
+        body, pages = exchange["request" if _is_callback(entry) else "answer"].get("body"), things.pages
         links = tuple(_hrefs(body, pages))
         page = next((href for name, href in links if name in pages and _PAGE.match(href)), None)
         steps.append(TimelineStep(entry, tuple(_reported_states(body, things)), links, page))
@@ -102,7 +107,7 @@ async def timeline(visit: ConsoleVisit, id: str) -> tuple[TimelineStep, ...]:
 
 
 def make_life(visit: ConsoleVisit, collection: str, document: Any, steps: Sequence[TimelineStep]) -> Life | None:
-    """Follow a document through its state machine, using the states in the answers of `steps`.
+    """Follow a document through its state machine, using the states in the messages of `steps`.
 
     Return None if the document has no state machine.
     """
@@ -113,7 +118,7 @@ def make_life(visit: ConsoleVisit, collection: str, document: Any, steps: Sequen
     status = state_of(collection, document)
     telling = [(step.exchange, word) for step in steps for word in _told(step, naming)]
     told = [words.state(naming.name, word) for _, word in telling]
-    beginning = [NONE] if telling and telling[0][0]["method"] == "POST" else []
+    beginning = [NONE] if telling and telling[0][0]["method"] == "POST" and not _is_callback(telling[0][0]) else []
     taken = _ways(machine, [*beginning, *told, status]) if told else frozenset()
     passed = {*told, *(state for arrow in taken for state in arrow)}
     return Life(
@@ -140,6 +145,10 @@ def _states(
         is_next = (status, name) in machine.arrows
         place = "here" if name == status else "past" if name in passed else "next" if is_next else ""
         yield LifeState(name, words.word(naming.name, name) or name, machine.meanings[name], place)
+
+
+def _is_callback(exchange: Mapping[str, Any]) -> bool:
+    return bool(exchange["source"] == "app")
 
 
 def _things(visit: ConsoleVisit) -> Things:
