@@ -1,6 +1,7 @@
 """State in Redis: requests while it is unavailable, and databases of other applications."""
 
 import asyncio
+import re
 import signal
 import socket
 import subprocess
@@ -178,14 +179,15 @@ def test_a_slow_redis_does_not_block_the_loop() -> None:
 
 
 class Outage:
-    """`begin` stops the server or restricts it; `end` restores it."""
+    """`begin` stops the server or restricts it; `end` restores it. `text` is a pattern of the message."""
 
     def __init__(self, begin: Callable[[RedisServer], Any], end: Callable[[RedisServer], Any], text: str) -> None:
         self.begin, self.end, self.text = begin, end, text
 
 
 OUTAGES = {
-    "gone": Outage(RedisServer.kill, RedisServer.start, "cannot be reached"),
+    # On a busy machine the time for an answer may end before the connection is refused.
+    "gone": Outage(RedisServer.kill, RedisServer.start, "cannot be reached|does not answer"),
     "read-only": Outage(
         lambda server: server.client.replicaof("127.0.0.1", 1),
         lambda server: server.client.replicaof("NO", "ONE"),
@@ -235,7 +237,7 @@ def test_requests_fail_during_an_outage_and_succeed_afterwards(name: str, lastin
                 ready = await client.send("GET", "/_sandbox/ready")
                 assert ready.status == 503
                 assert ready.json()["error"] == "state-unusable"
-                assert outage.text in ready.json()["message"]
+                assert re.search(outage.text, ready.json()["message"])
                 assert (await client.send("GET", "/_sandbox/health")).status == 200
             finally:
                 outage.end(lasting)
