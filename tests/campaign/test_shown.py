@@ -43,7 +43,7 @@ def test_plain_english_in_the_file_is_known(text: str, kinds: list[str], tmp_pat
 def test_a_line_of_json_names_its_kind(tmp_path: Path) -> None:
     lines = '{"kind": "later", "text": "Bitte warten"}\n{"text": "Wrong password"}\n{"kind": "odd", "text": "Hm"}\n'
 
-    assert read(tmp_path, lines) == [("Bitte warten", ["later"]), ("Wrong password", ["password"]), ("Hm", [])]
+    assert read(tmp_path, lines) == [("Bitte warten", ["later"]), ("Wrong password", ["password"]), ("Hm", ["odd"])]
 
 
 def test_declared_texts_are_known_in_the_file_and_in_the_output(tmp_path: Path) -> None:

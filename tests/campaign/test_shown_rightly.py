@@ -1,10 +1,13 @@
 """What an app shows, compared with what has happened at the bank."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.campaign.seeing import call, observed
 from xs2a_sandbox.features.campaign.case import Case, Learned
 from xs2a_sandbox.features.campaign.run import Observed
+from xs2a_sandbox.features.campaign.shown import Shown, ShownText
 from xs2a_sandbox.features.campaign.shown_rightly import find_wrong_texts
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
@@ -66,7 +69,7 @@ def test_a_wrong_text_is_found_and_the_right_one_is_not(fault: str, right: str, 
 def test_a_payment_that_the_bank_has_not_accepted_is_not_shown_as_made(fault: str) -> None:
     assert found(fault, observed(PAY, payments={}, shown=MADE)) == [
         "The app shows 'The payment RENT is made.' (paid), although the bank has accepted 0 of 1 payments. "
-        "Right is: the payment is not made, or it is not known whether the payment is made."
+        "It should say that the payment is not made or that it is not known whether the payment is made."
     ]
 
 
@@ -108,3 +111,11 @@ def test_texts_that_are_also_there_without_the_fault_are_not_judged() -> None:
 def test_a_late_answer_and_a_quirk_need_no_text() -> None:
     for fault in ("late", "quirk"):
         assert found(fault, observed(PAY, LIST, payments={"RENT": 1}, shown="Wrong password.")) == []
+
+
+def test_a_misspelled_kind_is_a_finding() -> None:
+    shown = Shown((ShownText("Bitte warten", frozenset({"latter"})),))
+    (text,) = found("limited", replace(observed(PAY, LIST, payments={"RENT": 1}), shown=shown))
+    assert text.startswith(
+        "The app shows 'Bitte warten' with the unknown kind 'latter'; did you mean later? Use one of"
+    )

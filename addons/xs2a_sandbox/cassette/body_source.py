@@ -31,7 +31,7 @@ _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf"})
 
 @dataclass(frozen=True, slots=True)
 class Nulls:
-    """What happens to nulls at a place in the answer.
+    """Which nulls an answer has at a place.
 
     With a `node`, members of its schema without a value become null, or are left out if they cannot be null. `drop` is
     a function that leaves out all members that are null.
@@ -48,7 +48,7 @@ class Nulls:
 
     @property
     def is_spread(self) -> bool:
-        """Whether the members are in several parts of the schema, so that only `complete` knows them."""
+        """Whether several parts of the schema define the members. Then only `complete` knows all of them."""
         return not _ALTERNATIVES.isdisjoint(self._schema)
 
     @property

@@ -142,7 +142,7 @@ class Operation:
     """By name of a check: requirements that apply only at banks that make this check."""
     does: Act | None = None
     reads: bool = field(init=False)
-    """Whether it changes nothing. Without `does`, the HTTP method decides."""
+    """Whether the operation only reads. Without `does`, the HTTP method decides."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reads", self.does.reads if self.does else self.method in SAFE_METHODS)

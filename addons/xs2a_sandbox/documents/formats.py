@@ -31,7 +31,7 @@ _CACHED = 4096
 
 
 class _Verdicts(dict[str, bool]):
-    """Whether texts fit. A dict, because a look-up in it calls no Python."""
+    """The results by text. It is a dict, because a look-up runs no Python code."""
 
     def __init__(self, fits: Callable[[str], bool]) -> None:
         self._fits = fits

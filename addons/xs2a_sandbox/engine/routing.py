@@ -34,7 +34,7 @@ def is_own_path(segments: tuple[str, ...]) -> bool:
 class Routing:
     """All destinations: `own` are those below `/_sandbox/` in order, each with the requests that it takes.
 
-    `forwards` says whether a request is for a host to forward to; it is None if there are no such hosts.
+    `forwards` returns whether a request must be forwarded; it is None if no host is forwarded to.
     `may_be_personal` says whether requests can contain data of real people. Without `prefers` the header
     X-Sandbox-Prefer is ignored.
     """

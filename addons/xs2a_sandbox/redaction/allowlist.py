@@ -258,18 +258,14 @@ def find_words(segments: Sequence[str], method: str = "") -> set[int]:
     nothing or an id follows, after an id, and at the end of the path of a POST.
     """
     places = set(range(prefix(segments)))
-    said = [place for place, segment in enumerate(segments) if segment]
-    for place, before, after in zip(said, ["", *(segments[one] for one in said)], [*said[1:], None], strict=False):
-        follows = "" if after is None else segments[after]
-        if not _RESOURCE.fullmatch(segments[place]) or not is_name(segments[place]) or _is_of_persons(before):
+    filled = [(place, segment) for place, segment in enumerate(segments) if segment]
+    names = [segment for _, segment in filled]
+    for (place, segment), before, after in zip(filled, ["", *names], [*names[1:], ""], strict=False):
+        if not _RESOURCE.fullmatch(segment) or not is_name(segment) or _is_of_persons(before):
             continue
-        is_under_version = _VERSION.fullmatch(before) or before == "api"
-        if (
-            not before
-            or _is_id(before)
-            or (is_under_version and (not follows or _is_id(follows)))
-            or (method == "POST" and not follows)
-        ):
+        is_below_version = _VERSION.fullmatch(before) or before == "api"
+        ends_post = method == "POST" and not after
+        if not before or _is_id(before) or ends_post or (is_below_version and (not after or _is_id(after))):
             places.add(place)
     return places
 

@@ -15,7 +15,7 @@ _LARGEST = 200_000
 
 
 class ShownKind(NamedTuple):
-    """What a text says to the user, and a pattern for plain English."""
+    """What a text of this kind tells the user, and a pattern for it in plain English."""
 
     says: str
     pattern: str
@@ -88,12 +88,16 @@ def parse_declared(text: str) -> tuple[str, re.Pattern[str]]:
     if not equals or not pattern:
         raise ValueError("write it as KIND=PATTERN, such as later='try again later'")
     if kind not in KINDS:
-        near = did_you_mean(kind, KINDS) or "."
-        raise ValueError(f"unknown kind {kind!r}{near} Use one of {', '.join(KINDS)}")
+        raise ValueError(describe_unknown(kind))
     try:
         return kind, re.compile(pattern, re.IGNORECASE)
     except re.error as error:
         raise ValueError(f"the pattern of {kind} is not a regular expression: {error}") from None
+
+
+def describe_unknown(kind: str) -> str:
+    near = did_you_mean(kind, KINDS) or "."
+    return f"unknown kind {kind!r}{near} Use one of {', '.join(KINDS)}"
 
 
 def plain_kinds(text: str) -> frozenset[str]:
@@ -106,8 +110,8 @@ def _shown(line: str, declared: Declared) -> ShownText:
     """Parse a line: a text, or `{"kind": …, "text": …}`."""
     with suppress(ValueError):
         if isinstance(value := json.loads(line), dict):
-            kind, text = str(value.get("kind")), str(value.get("text", line))
-            return ShownText(text, frozenset({kind}) if kind in KINDS else _kinds(text, declared))
+            text = str(value.get("text", line))
+            return ShownText(text, frozenset({str(value["kind"])}) if "kind" in value else _kinds(text, declared))
     return ShownText(line, _kinds(line, declared))
 
 

@@ -12,7 +12,7 @@ from xs2a_sandbox.features.campaign.case import DATA, Case, asks_for_consent
 from xs2a_sandbox.features.campaign.order import CONSENT_EXPIRES
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import Payments, SeenCall
-from xs2a_sandbox.features.campaign.shown import KINDS, ShownText, plain_kinds
+from xs2a_sandbox.features.campaign.shown import KINDS, ShownText, describe_unknown, plain_kinds
 from xs2a_sandbox.features.pytest.injected_fault import SCA
 
 _LOST = frozenset({"reset", "malformed", "truncate", "half-json", "html"})
@@ -23,16 +23,16 @@ _LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """What has happened at the bank, as a sentence, and the kinds of texts that are right and wrong then."""
+class BankEvent:
+    """Something that has happened at the bank, and the kinds of texts that are right and wrong after it."""
 
     sentence: str
     right: frozenset[str]
     wrong: frozenset[str]
 
 
-def _event(sentence: str, right: str, wrong: str) -> Event:
-    return Event(sentence, frozenset(right.split()), frozenset(wrong.split()))
+def _event(sentence: str, right: str, wrong: str) -> BankEvent:
+    return BankEvent(sentence, frozenset(right.split()), frozenset(wrong.split()))
 
 
 _ENDED = _event("the consent has ended", "authorise", "later bank error password declined updated")
@@ -46,7 +46,10 @@ _NOT_APPROVED = _event("the approval by the customer has failed", "rejected late
 
 
 def find_wrong_texts(case: Case) -> Iterator[str]:
-    """Yield a text that is wrong after what has happened at the bank, or that says that a payment is made."""
+    """Yield a text that is wrong after what has happened at the bank, or whose kind the app has misspelled."""
+    if unknown := _find_unknown_kind(case.run):
+        yield unknown
+        return
     if paid := _find_wrong_paid(case):
         yield paid
         return
@@ -61,7 +64,14 @@ def find_wrong_texts(case: Case) -> Iterator[str]:
             return
 
 
-def _find_event(case: Case) -> Event | None:
+def _find_unknown_kind(run: Observed) -> str | None:
+    for shown in run.shown.texts:
+        for kind in shown.kinds - KINDS.keys():
+            return f"The app shows {_shorten(shown.text)!r} with the {describe_unknown(kind)}."
+    return None
+
+
+def _find_event(case: Case) -> BankEvent | None:
     """Return what has happened at the bank, if the user needs to know it."""
     fault, hit = case.fault, case.hit
     if fault.operation == SCA:
@@ -105,7 +115,7 @@ def _find_new(case: Case) -> Iterator[ShownText]:
             yield ShownText(shown.text, shown.kinds & kinds.keys())
 
 
-def _find_remaining(case: Case, event: Event, new: Iterable[ShownText]) -> Iterator[ShownText]:
+def _find_remaining(case: Case, event: BankEvent, new: Iterable[ShownText]) -> Iterator[ShownText]:
     """Yield the texts of success that are as frequent as without the fault, if nothing else is shown."""
     if any(True for _ in new):
         return
@@ -154,6 +164,10 @@ def _count_kinds(run: Observed) -> Counter[str]:
 
 
 def _say(text: str, wrong: frozenset[str], sentence: str, right: frozenset[str]) -> str:
-    short = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    instead = ", or ".join(KINDS[kind].says for kind in sorted(right))
-    return f"The app shows {short!r} ({', '.join(sorted(wrong))}), although {sentence}. Right is: {instead}."
+    instead = " or that ".join(KINDS[kind].says for kind in sorted(right))
+    kinds = ", ".join(sorted(wrong))
+    return f"The app shows {_shorten(text)!r} ({kinds}), although {sentence}. It should say that {instead}."
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -148,7 +148,7 @@ async def _find_resource(visit: ConsoleVisit, authorisation: Mapping[str, Any]) 
 
 
 def _is_embedded(collection: str, document: Mapping[str, Any]) -> bool:
-    """Return whether the app sends the customer's password itself, so that nobody decides at the bank."""
+    """Return whether the app itself sends the customer's password. Then there is nothing to decide at the bank."""
     return collection == AUTHORISATIONS and document.get("approach") == EMBEDDED
 
 

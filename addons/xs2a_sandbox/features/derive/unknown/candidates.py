@@ -119,7 +119,7 @@ def _on_credentials(
     ids |= {place for place, _ in scopes.secondary[operation]}
     pages = " ".join(page.text for page in scopes.world.operation_of if "<form" in page.text)
     for one in wanted:
-        # Values that a page offers are no names.
+        # A value that a page offers is not a name.
         offered = {place for place, value in one.slots() if f'name="{place[-1]}" value="{value}"' in pages}
         values: dict[Place, Any] = {
             place: value for place, value in one.slots() if place not in ids | offered and len(place) == 2

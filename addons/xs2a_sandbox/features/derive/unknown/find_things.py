@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.outcomes import Envelope
 from xs2a_sandbox.features.derive.unknown.places import Place, value_at
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
-from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, Use, World
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, ThingUse, World
 
 type _Uses = Mapping[str, Sequence[tuple[SeenExchange, Place]]]
 """The requests that have a text, in order, with its places."""
@@ -205,7 +205,7 @@ def _find_uses(world: World, one: SeenExchange) -> None:
         for word, text in texts.items():
             for thing in world.things:
                 for key in thing.keys:
-                    use = Use(place, thing.kind, key, word)
+                    use = ThingUse(place, thing.kind, key, word)
                     if thing.is_known_by(key, text, one) and use not in uses:
                         uses.append(use)
         row_uses += [(place, rows) for rows in world.rows if rows.find(str(value)) and (place, rows) not in row_uses]

@@ -75,7 +75,7 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 
 def _is_remark(known: KnownOperation, condition: Condition) -> bool:
-    """Return whether a member is free text next to numbers or ids, such as the purpose of a payment: it may lack."""
+    """Return whether a member is free text next to numbers or ids, such as a payment's purpose. It is optional."""
     if condition.place[0] != "body" or not isinstance(known.oks[0].body, Mapping):
         return False
     if any(one.condition.kind == "missing" and one.condition.place[0] == "body" for one in known.checks):

@@ -86,7 +86,7 @@ class Templates:
         is_same = all(is_equal(value, there[0]) for value in there)
         if isinstance(there[0], str) and (text := self._compose(values)):
             return text
-        # What two answers have in common is no new id.
+        # A value that two answers have in common is not a new id.
         if is_same and (len(values) > 1 or not (isinstance(there[0], str) and _is_random(there[0]))):
             return there[0]
         if by_state := self._by_state(values):

@@ -57,7 +57,7 @@ class ThingKind:
 
 
 @dataclass(frozen=True)
-class Use:
+class ThingUse:
     """A place in requests that names a thing by a key. `word` is the position in a text of two words."""
 
     place: Place
@@ -92,7 +92,7 @@ class World:
     envelope: Place | None = None
     kinds: list[ThingKind] = field(default_factory=list)
     rows: list[Rows] = field(default_factory=list)
-    uses: dict[LearnedOperation, list[Use]] = field(default_factory=dict)
+    uses: dict[LearnedOperation, list[ThingUse]] = field(default_factory=dict)
     row_uses: dict[LearnedOperation, list[tuple[Place, Rows]]] = field(default_factory=dict)
     cursors: set[str] = field(default_factory=set)
     addresses: set[str] = field(default_factory=set)
@@ -109,7 +109,7 @@ class World:
     def made(self, one: SeenExchange) -> LearnedThing | None:
         return next((thing for thing in self.things if thing.created is one), None)
 
-    def named(self, one: SeenExchange) -> Iterator[tuple[Use, LearnedThing]]:
+    def named(self, one: SeenExchange) -> Iterator[tuple[ThingUse, LearnedThing]]:
         """Yield the places of a request that name a thing that was known before."""
         for use in self.uses.get(self.operation_of[one], ()):
             text = pick(one, use.place, use.word)

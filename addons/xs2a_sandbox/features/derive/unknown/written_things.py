@@ -320,7 +320,7 @@ def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> s
         return None
     for name, word in bodies[0].items():
         is_word = isinstance(word, str) and word != DROPPED and re.fullmatch("[A-Za-z]{1,10}", word)
-        # Behind a pseudonym is another word.
+        # A pseudonym is not the bank's word.
         is_known = is_word and (is_words(word) or not learned.scopes.is_redacted)
         if is_known and word not in after and all(body.get(name) == word for body in bodies):
             source = expression("body", (name,))
