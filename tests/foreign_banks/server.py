@@ -16,6 +16,9 @@ from threading import Lock, Thread
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
+BEGINS = datetime(2026, 6, 15, 12, tzinfo=UTC)
+"""When journeys begin, by the bank's clock."""
+
 type Handler = Callable[..., "Response"]
 
 

@@ -7,12 +7,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from html.parser import HTMLParser
 from typing import Any
 
 import httpx
+
+from tests.foreign_banks.server import BEGINS
 
 type Wait = Callable[[timedelta], None]
 """Let time pass at the bank."""
@@ -115,7 +117,7 @@ class Walk:
     def now(self) -> datetime:
         """The bank's time, from its last answer."""
         told = self.steps[-1].answer.find("@Date") if self.steps else None
-        return parsedate_to_datetime(told) if told else datetime.now(UTC)
+        return parsedate_to_datetime(told) if told else BEGINS
 
     def step(
         self, name: str, method: str, url: Any, status: int, members: Expected | None = None, **request: Any
