@@ -27,7 +27,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tests.foreign_banks.server import Clock, NoRoute, Request, Response, Routes, respond
+from tests.foreign_banks.server import Clock, Fault, NoRoute, Request, Response, Routes, respond
 
 APPS = {"skarbonka-71": "Skarbonka", "grosik-05": "Grosik"}
 SCOPES = ["konta", "historia", "przelewy"]
@@ -133,12 +133,6 @@ class Question:
 CONSENT = {"new": "NOWA", "no": "ODRZUCONA", "lapsed": "PRZETERMINOWANA", "stopped": "COFNIETA"}
 TRANSFER = {"new": "DO_PODPISU", "no": "ODRZUCONY", "lapsed": "PRZETERMINOWANY", "stopped": "ANULOWANY"}
 BULK = {"new": "DO_PODPISU", "no": "ODRZUCONA", "lapsed": "PRZETERMINOWANA", "stopped": "ANULOWANA"}
-
-
-class Fault(Exception):
-    def __init__(self, status: int, word: str, place: str | None = None, **more: Any) -> None:
-        super().__init__(word)
-        self.status, self.word, self.place, self.more = status, word, place, more
 
 
 class Bursztyn:

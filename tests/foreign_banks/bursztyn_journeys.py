@@ -6,9 +6,7 @@ from typing import Any
 
 import httpx
 
-from tests.foreign_banks.walk import Answer, Expected, Step, Wait, Walk
-
-DAY = timedelta(days=1)
+from tests.foreign_banks.walk import DAY, Answer, Expected, Step, Wait, Walk
 
 
 def grosze(amount: Any) -> int:

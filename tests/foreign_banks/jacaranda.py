@@ -24,7 +24,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from tests.foreign_banks.server import Clock, NoRoute, Request, Response, Routes, respond, show
+from tests.foreign_banks.server import Clock, Fault, NoRoute, Request, Response, Routes, respond, show
 
 APPS = {"carteira": "ipe-amarelo", "cofrinho": "aroeira"}
 SCOPES = {"SALDO", "EXTRATO", "PAGAR"}
@@ -117,12 +117,6 @@ class Order:
     state: str = "ATIVA"
 
 
-class Fault(Exception):
-    def __init__(self, status: int, reason: str, place: str | None = None, **more: Any) -> None:
-        super().__init__(reason)
-        self.status, self.reason, self.place, self.more = status, reason, place, more
-
-
 class Jacaranda:
     def __init__(self, seed: int, clock: Clock) -> None:
         self.clock = clock
@@ -196,7 +190,7 @@ class Jacaranda:
         try:
             return self._answer(request, flow)
         except Fault as fault:
-            problem = {"motivo": fault.reason, "texto": TEXTS[fault.reason], **fault.more}
+            problem = {"motivo": fault.word, "texto": TEXTS[fault.word], **fault.more}
             if fault.place:
                 problem["campo"] = fault.place
             document = {"falhas": [problem], "protocolo": self._make("", 10, "0123456789")}

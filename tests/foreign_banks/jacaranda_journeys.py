@@ -7,10 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from tests.foreign_banks.walk import Answer, Expected, Step, Wait, Walk
-
-DAY = timedelta(days=1)
-PAGE = {"@Content-Type": re.compile("text/html")}
+from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 
 
 class JacarandaApp:

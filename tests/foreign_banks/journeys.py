@@ -15,20 +15,19 @@ from uuid import NAMESPACE_URL, uuid5
 
 import httpx
 
-from tests.foreign_banks import bursztyn_journeys, jacaranda_journeys
+from tests.foreign_banks import bursztyn_journeys, dallae_journeys, jacaranda_journeys
 from tests.foreign_banks.bursztyn import Bursztyn
+from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.server import Bank, Clock
-from tests.foreign_banks.walk import Answer, Expected, Step, Wait, Walk
+from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 
 type Journey = Callable[[httpx.Client, Wait], list[Step]]
 
 HOUR = timedelta(hours=1)
-DAY = timedelta(days=1)
-PAGE = {"@Content-Type": re.compile("text/html")}
 
 
 def amount(answer: Answer, place: str) -> float:
@@ -722,5 +721,8 @@ BANKS = {
     ),
     "bursztyn": Foreign(
         Bursztyn, bursztyn_journeys.first, bursztyn_journeys.second, r"/api/(?:zgody|przelewy|paczki)/\w+", "stan"
+    ),
+    "dallae": Foreign(
+        Dallae, dallae_journeys.first, dallae_journeys.second, r"/v2/(?:dongui|iche|illgwal|injeung)/[\w-]+", "sangtae"
     ),
 }

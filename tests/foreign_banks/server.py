@@ -100,6 +100,14 @@ class NoRoute(Exception):
         self.allowed = allowed
 
 
+class Fault(Exception):
+    """What a bank refuses, as a word, and where in the request the cause is."""
+
+    def __init__(self, status: int, word: str, place: str | None = None, **more: Any) -> None:
+        super().__init__(word)
+        self.status, self.word, self.place, self.more = status, word, place, more
+
+
 class Routes:
     """Handlers by method and path; a path has parameters in braces."""
 

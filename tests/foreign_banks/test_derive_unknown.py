@@ -98,11 +98,12 @@ GUESSED = {
     "norrsken": {"saldo after", "ledger after"},
     "jacaranda": {"page without the seal", "transfer to cancel again", "ticket has ended", "newer ticket"},
     "bursztyn": {"customer says yes to accounts", "balance", "bulk"},
+    "dallae": {"accounts of it", "accounts of that"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
     *("page with another customer", "page without the seal", "transfer to cancel again", "ticket has ended"),
-    *("newer ticket", "balance", "bulk"),
+    *("newer ticket", "balance", "bulk", "accounts of it", "accounts of that"),
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),
@@ -110,17 +111,20 @@ SECOND = {
     ("norrsken", True): (50, 45, 4, 6, 38),
     ("jacaranda", True): (47, 44, 3, 5, 32),
     ("bursztyn", True): (45, 38, 1, 2, 27),
+    ("dallae", True): (26, 19, 4, 4, 17),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
     ("norrsken", False): (49, 44, 4, 6, 30),
     ("jacaranda", False): (42, 38, 0, 0, 12),
     ("bursztyn", False): (41, 34, 0, 0, 10),
+    ("dallae", False): (23, 20, 0, 0, 0),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
 
-In the redacted recordings of the last two, most words of the bank have pseudonyms: rights, decisions, states and codes.
+In the redacted recordings of the last three, most words of the bank have pseudonyms: rights, decisions, states and
+codes. Every answer of dallae has a code.
 """
 
 

@@ -25,6 +25,9 @@ type Expected = Mapping[str, Any]
 A value may be a pattern, which is searched for, or a type.
 """
 
+DAY = timedelta(days=1)
+PAGE = {"@Content-Type": re.compile("text/html")}
+
 
 class _Form(HTMLParser):
     def __init__(self) -> None:
