@@ -36,7 +36,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass
-class Bank:
+class ServedSession:
     """A session of a served sandbox."""
 
     serving: Serving

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.callbacks.asking import Bank
+from tests.callbacks.asking import ServedSession
 from tests.support.listener import Listener
 from tests.support.serving import Serving
 
@@ -16,5 +16,5 @@ def app() -> Iterator[Listener]:
 
 
 @pytest.fixture
-def bank(sandbox: Serving) -> Bank:
-    return Bank(sandbox)
+def bank(sandbox: Serving) -> ServedSession:
+    return ServedSession(sandbox)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.callbacks.asking import Bank
+from tests.callbacks.asking import ServedSession
 from tests.support.listener import Listener
 from tests.support.serving import Serving, served
 from xs2a_sandbox import WrongSignature, verify
@@ -31,7 +31,7 @@ def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def registered(
-    bank: Bank, path: str, body: Any, app: Listener, content: str | None, **more: str
+    bank: ServedSession, path: str, body: Any, app: Listener, content: str | None, **more: str
 ) -> tuple[dict[str, str], Any]:
     headers = {
         "TPP_Notification_URI": app.url,
@@ -43,7 +43,7 @@ def registered(
     return answered, value
 
 
-def approve(bank: Bank, authorisation: str) -> None:
+def approve(bank: ServedSession, authorisation: str) -> None:
     bank.control("POST", f"sca/{authorisation}", {"decide": "approve"})
 
 
@@ -58,7 +58,7 @@ def approve(bank: Bank, authorisation: str) -> None:
     ],
 )
 def test_the_answer_says_what_the_bank_will_send(
-    preferred: str | None, offered: str, bank: Bank, app: Listener
+    preferred: str | None, offered: str, bank: ServedSession, app: Listener
 ) -> None:
     headers, value = registered(bank, "/v1/consents", CONSENT, app, preferred)
     assert headers["aspsp-notification-support"] == "true"
@@ -68,7 +68,7 @@ def test_the_answer_says_what_the_bank_will_send(
     assert value["consentId"]
 
 
-def test_statuses_of_a_payment_and_its_authorisation_are_sent_in_order(bank: Bank, app: Listener) -> None:
+def test_statuses_of_a_payment_and_its_authorisation_are_sent_in_order(bank: ServedSession, app: Listener) -> None:
     _, value = registered(bank, "/v1/payments/sepa-credit-transfers", PAYMENT, app, "status=SCA, PROCESS")
     payment, path = value["paymentId"], f"/v1/payments/sepa-credit-transfers/{value['paymentId']}"
     status, headers, started = bank.ask("POST", f"{path}/authorisations", {}, TPP_Redirect_Preferred="true")
@@ -92,7 +92,7 @@ def test_statuses_of_a_payment_and_its_authorisation_are_sent_in_order(bank: Ban
     assert bank.ask("GET", received[0]["_links"]["scaStatus"]["href"])[2]["scaStatus"] == "finalised"
 
 
-def test_a_consent_can_be_registered_with_its_authorisation(bank: Bank, app: Listener) -> None:
+def test_a_consent_can_be_registered_with_its_authorisation(bank: ServedSession, app: Listener) -> None:
     _, _, consent = bank.ask("POST", "/v1/consents", CONSENT, TPP_Redirect_Preferred="true", PSU_ID="petra")
     id = consent["consentId"]
     headers, started = registered(
@@ -104,7 +104,7 @@ def test_a_consent_can_be_registered_with_its_authorisation(bank: Bank, app: Lis
     assert (sent.json()["consentId"], sent.json()["scaStatus"]) == (id, "failed")
 
 
-def test_only_the_last_status_of_a_consent(bank: Bank, app: Listener) -> None:
+def test_only_the_last_status_of_a_consent(bank: ServedSession, app: Listener) -> None:
     _, value = registered(bank, "/v1/consents", CONSENT, app, "status=LAST")
     bank.happen(value["consentId"], "authorised by all")
     bank.happen(value["consentId"], "its time is over")
@@ -113,7 +113,7 @@ def test_only_the_last_status_of_a_consent(bank: Bank, app: Listener) -> None:
     assert len(bank.wait_for_state("delivered")) == 1
 
 
-def test_the_status_of_a_basket_is_sent(bank: Bank, app: Listener) -> None:
+def test_the_status_of_a_basket_is_sent(bank: ServedSession, app: Listener) -> None:
     _, _, payment = bank.ask(
         "POST", "/v1/payments/sepa-credit-transfers", PAYMENT, TPP_Explicit_Authorisation_Preferred="true"
     )
@@ -130,7 +130,7 @@ def test_a_bank_that_signs_its_answers_signs_notifications(tmp_path: Path, app: 
     layer.mkdir()
     (layer / "signed.yaml").write_text(f"cassette: 1\nsignatures: {{answers: {form}}}\n")
     with served(tmp_path, "--dialect", "berlin-group-1.3", "--cassettes", str(layer)) as serving:
-        bank = Bank(serving)
+        bank = ServedSession(serving)
         _, made = registered(bank, "/v1/consents", CONSENT, app, None)
         bank.happen(made["consentId"], "its time is over")
         (received,) = app.wait_for(1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.callbacks.asking import Bank
+from tests.callbacks.asking import ServedSession
 from tests.callbacks.test_delivery import serving
 from tests.support.doors import wait_until
 from tests.support.listener import Listener
@@ -28,7 +28,7 @@ def console_link(sandbox: Serving) -> str:
 def test_callbacks_are_listed_and_sent_again(sandbox: Serving) -> None:
     from playwright.sync_api import sync_playwright
 
-    bank = Bank(sandbox, "default")
+    bank = ServedSession(sandbox, "default")
     with Listener() as app, sync_playwright() as playwright:
         app.answers += [500]
         id = bank.consent(app.url)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.callbacks.asking import LAYER, Bank
+from tests.callbacks.asking import LAYER, ServedSession
 from tests.support.admin import CONSENT, DATA
 from tests.support.doors import wait_until
 from tests.support.listener import Listener
@@ -36,7 +36,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield started
 
 
-def test_a_new_status_is_sent_once_and_is_in_the_journal(bank: Bank, app: Listener) -> None:
+def test_a_new_status_is_sent_once_and_is_in_the_journal(bank: ServedSession, app: Listener) -> None:
     id = bank.consent(app.url)
     bank.happen(id, "refused")
     (sent,) = app.wait_for(1)
@@ -55,7 +55,7 @@ def test_a_new_status_is_sent_once_and_is_in_the_journal(bank: Bank, app: Listen
     assert app.connections == 1
 
 
-def test_nothing_is_sent_without_an_address_or_a_new_status(bank: Bank, app: Listener) -> None:
+def test_nothing_is_sent_without_an_address_or_a_new_status(bank: ServedSession, app: Listener) -> None:
     silent, id = bank.consent(None), bank.consent(app.url)
     bank.happen(silent, "refused")
     bank.consent(app.url, id)  # the same status again
@@ -64,7 +64,7 @@ def test_nothing_is_sent_without_an_address_or_a_new_status(bank: Bank, app: Lis
     assert [one["state"] for one in bank.wait_for_state("delivered")] == ["delivered"]
 
 
-def test_an_exchange_of_the_app_is_named_as_the_cause(bank: Bank, app: Listener) -> None:
+def test_an_exchange_of_the_app_is_named_as_the_cause(bank: ServedSession, app: Listener) -> None:
     id = bank.consent(app.url)
     bank.happen(id, "authorised by some")
     app.wait_for(1)
@@ -76,7 +76,7 @@ def test_an_exchange_of_the_app_is_named_as_the_cause(bank: Bank, app: Listener)
     assert [sent.json()["consentStatus"] for sent in app.received] == ["partiallyAuthorised", "rejected"]
 
 
-def test_a_callback_that_is_not_accepted_holds_back_those_behind_it(bank: Bank, app: Listener) -> None:
+def test_a_callback_that_is_not_accepted_holds_back_those_behind_it(bank: ServedSession, app: Listener) -> None:
     app.answers += [500]
     id, other = bank.consent(app.url), bank.consent(app.url)
     bank.happen(id, "authorised by some")
@@ -91,7 +91,7 @@ def test_a_callback_that_is_not_accepted_holds_back_those_behind_it(bank: Bank, 
     assert statuses == ["partiallyAuthorised", "partiallyAuthorised", "rejected"]
 
 
-def test_a_frozen_clock_holds_retries_and_a_moved_one_makes_them_due(bank: Bank, app: Listener) -> None:
+def test_a_frozen_clock_holds_retries_and_a_moved_one_makes_them_due(bank: ServedSession, app: Listener) -> None:
     bank.control("PUT", "clock", {"frozen": "2026-11-21T09:00:00+01:00"})
     app.answers += [500, 500, 500]
     id = bank.consent(app.url)
@@ -114,7 +114,7 @@ def test_a_frozen_clock_holds_retries_and_a_moved_one_makes_them_due(bank: Bank,
     assert len(app.received) == 4
 
 
-def test_an_event_at_its_time_is_sent_without_a_request(bank: Bank, app: Listener) -> None:
+def test_an_event_at_its_time_is_sent_without_a_request(bank: ServedSession, app: Listener) -> None:
     id = bank.consent(app.url)
     bank.control("POST", "clock", {"move": -5})  # a session whose clock differs
     now = bank.control("GET", "due")
@@ -129,14 +129,14 @@ def test_an_event_at_its_time_is_sent_without_a_request(bank: Bank, app: Listene
     assert bank.wait_for_state("delivered")[0]["cause"] == {"event": True}
 
 
-def _shift_to(bank: Bank, at: str, before: int) -> int:
+def _shift_to(bank: ServedSession, at: str, before: int) -> int:
     """Return the shift of the clock that leaves this many seconds until then."""
     clock = bank.control("GET", "clock")
     ahead = datetime.fromisoformat(at) - datetime.fromisoformat(clock["now"])
     return int(clock["shift"] + ahead.total_seconds()) - before
 
 
-def test_the_callback_is_sent_after_the_answer(bank: Bank, app: Listener) -> None:
+def test_the_callback_is_sent_after_the_answer(bank: ServedSession, app: Listener) -> None:
     app.open.clear()
     id = bank.consent(app.url)
     bank.happen(id, "refused")  # the answer does not wait for the app
@@ -147,7 +147,7 @@ def test_the_callback_is_sent_after_the_answer(bank: Bank, app: Listener) -> Non
     bank.wait_for_state("delivered")
 
 
-def test_an_app_that_does_not_listen_is_tried_again(bank: Bank) -> None:
+def test_an_app_that_does_not_listen_is_tried_again(bank: ServedSession) -> None:
     with Listener() as gone:
         pass
     bank.happen(bank.consent(gone.url), "refused")
@@ -159,14 +159,14 @@ def test_an_app_that_does_not_listen_is_tried_again(bank: Bank) -> None:
         bank.wait_for_state("delivered")
 
 
-def test_an_unknown_callback_is_not_sent_again(bank: Bank) -> None:
+def test_an_unknown_callback_is_not_sent_again(bank: ServedSession) -> None:
     status, _, body = bank.ask(
         "POST", "/_sandbox/callbacks/consents.none.1/resend", Authorization=f"Bearer {bank.serving.token}"
     )
     assert (status, body["error"]) == (404, "callback-unknown")
 
 
-def test_a_callback_in_the_journal_is_not_a_request_to_the_bank(bank: Bank, app: Listener) -> None:
+def test_a_callback_in_the_journal_is_not_a_request_to_the_bank(bank: ServedSession, app: Listener) -> None:
     bank.happen(bank.consent(app.url), "refused")
     bank.wait_for_state("delivered")
     (entry,) = bank.control("GET", "journal?source=app")["exchanges"]
@@ -186,7 +186,7 @@ def test_an_address_of_the_test_data_is_not_registered(tmp_path: Path, app: List
         json.dumps({"testdata": 2, "consents": {CONSENT: {**DATA["consents"][CONSENT], "notify": app.url}}})
     )
     with serving(tmp_path / "served", "--testdata", str(data)) as sandbox:
-        bank = Bank(sandbox)
+        bank = ServedSession(sandbox)
         bank.happen(CONSENT, "withdrawn by the customer")
         id = bank.consent(app.url)
         bank.happen(id, "refused")
@@ -205,9 +205,9 @@ def test_waiting_callbacks_of_all_sessions_are_sent_after_a_restart(kind: str, t
         with Listener() as gone:
             pass
         with serving(tmp_path / "one", "--state", state) as sandbox:
-            sessions = [Bank(sandbox).session for _ in range(3)]
+            sessions = [ServedSession(sandbox).session for _ in range(3)]
             for session in sessions:
-                bank = Bank(sandbox, session)
+                bank = ServedSession(sandbox, session)
                 id = bank.consent(gone.url)
                 bank.happen(id, "authorised by some")
                 bank.happen(id, "refused")
@@ -239,7 +239,7 @@ def test_of_several_sandboxes_with_one_state_only_one_sends(tmp_path: Path, app:
         server = stack.enter_context(_redis(tmp_path))
         first = stack.enter_context(serving(tmp_path / "one", "--state", server.url))
         second = stack.enter_context(serving(tmp_path / "two", "--state", server.url))
-        banks = [Bank(first, "same"), Bank(second, "same")]
+        banks = [ServedSession(first, "same"), ServedSession(second, "same")]
         ids = [banks[0].consent(app.url) for _ in range(8)]
         for place, id in enumerate(ids):
             banks[place % 2].happen(id, "authorised by some")
@@ -255,7 +255,7 @@ def test_of_several_sandboxes_with_one_state_only_one_sends(tmp_path: Path, app:
 
 def test_a_reload_brings_callbacks(tmp_path: Path, app: Listener) -> None:
     with serving(tmp_path, layer={"cassette": 1}) as sandbox:
-        bank = Bank(sandbox)
+        bank = ServedSession(sandbox)
         id = bank.consent(app.url)
         (tmp_path / "own" / "callbacks.yaml").write_text(json.dumps(LAYER))
         sandbox.warning("loaded again")
@@ -263,7 +263,7 @@ def test_a_reload_brings_callbacks(tmp_path: Path, app: Listener) -> None:
         app.wait_for(1)
 
 
-def test_the_command_lists_and_resends(bank: Bank, app: Listener) -> None:
+def test_the_command_lists_and_resends(bank: ServedSession, app: Listener) -> None:
     bank.happen(bank.consent(app.url), "refused")
     (callback,) = bank.wait_for_state("delivered")
     port = str(urlsplit(bank.serving.direct).port)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.callbacks.asking import Bank
+from tests.callbacks.asking import ServedSession
 from tests.callbacks.test_berlin_group import CONSENT
 from tests.callbacks.test_open_banking import consent, subscribe
 from tests.support.listener import Listener
@@ -22,14 +22,14 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield started
 
 
-def made(bank: Bank, app: Listener, fault: str | None = None) -> str:
+def made(bank: ServedSession, app: Listener, fault: str | None = None) -> str:
     headers = {"X_Sandbox_Prefer": f"callback={fault}"} if fault else {}
     status, _, value = bank.ask("POST", "/v1/consents", CONSENT, TPP_Notification_URI=app.url, **headers)
     assert status == 201, value
     return str(value["consentId"])
 
 
-def test_twice(bank: Bank, app: Listener) -> None:
+def test_twice(bank: ServedSession, app: Listener) -> None:
     id = made(bank, app, "twice")
     bank.happen(id, "refused")
     first, second = app.wait_for(2)
@@ -38,7 +38,7 @@ def test_twice(bank: Bank, app: Listener) -> None:
     assert (callback["fault"], callback["tries"]) == ("twice", 1)
 
 
-def test_late_by_the_clock_of_the_session(bank: Bank, app: Listener) -> None:
+def test_late_by_the_clock_of_the_session(bank: ServedSession, app: Listener) -> None:
     id = made(bank, app, "late")
     bank.control("PUT", "clock", {"frozen": bank.control("GET", "clock")["now"]})
     bank.happen(id, "refused")
@@ -49,7 +49,7 @@ def test_late_by_the_clock_of_the_session(bank: Bank, app: Listener) -> None:
     app.wait_for(1)
 
 
-def test_never_until_it_is_sent_again(bank: Bank, app: Listener) -> None:
+def test_never_until_it_is_sent_again(bank: ServedSession, app: Listener) -> None:
     id = made(bank, app, "never")
     bank.happen(id, "refused")
     (callback,) = bank.wait_for_state("withheld")
@@ -58,7 +58,7 @@ def test_never_until_it_is_sent_again(bank: Bank, app: Listener) -> None:
     app.wait_for(1)
 
 
-def test_before_the_answer(bank: Bank, app: Listener) -> None:
+def test_before_the_answer(bank: ServedSession, app: Listener) -> None:
     id = made(bank, app)
     app.open.clear()
     ended: list[float] = []
@@ -79,7 +79,7 @@ def test_before_the_answer(bank: Bank, app: Listener) -> None:
     assert bank.wait_for_state("delivered")[0]["fault"] == "before"
 
 
-def test_a_fault_of_the_session_counts_like_others(bank: Bank, app: Listener) -> None:
+def test_a_fault_of_the_session_counts_like_others(bank: ServedSession, app: Listener) -> None:
     fault = bank.control("POST", "faults", {"does": "create consent", "callback": "twice", "skip": 1, "next": 1})
     usual, twice = made(bank, app), made(bank, app)
     bank.happen(usual, "refused")
@@ -89,7 +89,7 @@ def test_a_fault_of_the_session_counts_like_others(bank: Bank, app: Listener) ->
     assert (fault["hits"], bank.control("GET", "faults")["faults"][0]["hits"]) == (0, 1)
 
 
-def test_an_unknown_fault_is_refused(bank: Bank) -> None:
+def test_an_unknown_fault_is_refused(bank: ServedSession) -> None:
     status, _, body = bank.ask(
         "POST", "/_sandbox/faults", {"callback": "soon"}, Authorization=f"Bearer {bank.serving.token}"
     )
@@ -100,7 +100,7 @@ def test_an_unknown_fault_is_refused(bank: Bank) -> None:
 
 def test_a_wrong_signature(tmp_path: Path, app: Listener) -> None:
     with served(tmp_path, "--dialect", "obie-4.0") as sandbox:
-        bank = Bank(sandbox)
+        bank = ServedSession(sandbox)
         subscribe(bank, app.url)
         id = consent(bank)
         bank.control("PUT", "state/tokens/t", {"client": "our-app", "scope": "accounts"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.callbacks.asking import Bank
+from tests.callbacks.asking import ServedSession
 from tests.support.listener import Listener
 from tests.support.serving import Serving, served
 from xs2a_sandbox.signatures import jwt
@@ -23,13 +23,13 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield started
 
 
-def subscribe(bank: Bank, url: str | None, *types: str, client: str = "our-app") -> None:
+def subscribe(bank: ServedSession, url: str | None, *types: str, client: str = "our-app") -> None:
     sent: dict[str, Any] = {"Version": "4.0", **({"CallbackUrl": url} if url else {})}
     document = {"client": client, "since": 0, "sent": {**sent, **({"EventTypes": list(types)} if types else {})}}
     bank.control("PUT", f"state/subscriptions/{uuid.uuid4()}", document)
 
 
-def consent(bank: Bank) -> str:
+def consent(bank: ServedSession) -> str:
     id = str(uuid.uuid4())
     path = f"/open-banking/v4.0/aisp/account-access-consents/{id}"
     origin = {"client": "our-app", "path": path}
@@ -43,14 +43,14 @@ def claims(token: bytes) -> Any:
     return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
 
 
-def poll(bank: Bank) -> list[str]:
+def poll(bank: ServedSession) -> list[str]:
     bank.control("PUT", "state/tokens/a-token", {"client": "our-app", "scope": "accounts"})
     status, _, value = bank.ask("POST", "/open-banking/v4.0/events", {}, Authorization="Bearer a-token")
     assert status == 200, value
     return list(value["sets"])
 
 
-def test_an_event_is_a_signed_token_and_is_not_polled_any_more(bank: Bank, app: Listener) -> None:
+def test_an_event_is_a_signed_token_and_is_not_polled_any_more(bank: ServedSession, app: Listener) -> None:
     subscribe(bank, app.url)
     id = consent(bank)
     bank.happen(id, "refused")
@@ -69,7 +69,7 @@ def test_an_event_is_a_signed_token_and_is_not_polled_any_more(bank: Bank, app: 
     assert poll(bank) == []
 
 
-def test_an_event_that_is_not_accepted_can_be_polled(bank: Bank, app: Listener) -> None:
+def test_an_event_that_is_not_accepted_can_be_polled(bank: ServedSession, app: Listener) -> None:
     app.answers += [200]
     subscribe(bank, app.url)
     id = consent(bank)
@@ -79,7 +79,7 @@ def test_an_event_that_is_not_accepted_can_be_polled(bank: Bank, app: Listener) 
     assert poll(bank) == [f"{id}-rejected"]
 
 
-def test_a_subscription_gets_only_its_events_of_its_app(bank: Bank, app: Listener) -> None:
+def test_a_subscription_gets_only_its_events_of_its_app(bank: ServedSession, app: Listener) -> None:
     with Listener() as revocations, Listener() as others:
         subscribe(bank, app.url, UPDATED)
         subscribe(bank, revocations.url, REVOKED)

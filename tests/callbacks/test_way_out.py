@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.callbacks.asking import Bank
+from tests.callbacks.asking import ServedSession
 from tests.callbacks.test_delivery import serving
 from tests.support.listener import Listener
 from tests.support.serving import Serving
@@ -25,7 +25,7 @@ def app() -> Iterator[Listener]:
         yield listening
 
 
-def refusal(bank: Bank, url: str) -> str:
+def refusal(bank: ServedSession, url: str) -> str:
     """Return why a callback to this address is not sent."""
     bank.happen(bank.consent(url), "refused")
     (callback,) = bank.wait_for_state("refused")
@@ -48,7 +48,7 @@ def refusal(bank: Bank, url: str) -> str:
     ],
 )
 def test_hosts_that_are_not_allowed_get_no_connection(host: str, sandbox: Serving, app: Listener) -> None:
-    text = refusal(Bank(sandbox), f"http://{host}:{app.port}/notify")
+    text = refusal(ServedSession(sandbox), f"http://{host}:{app.port}/notify")
     assert "are not allowed: set callback_host (--callback-host" in text
     assert app.connections == 0
 
@@ -65,17 +65,17 @@ def test_hosts_that_are_not_allowed_get_no_connection(host: str, sandbox: Servin
     ],
 )
 def test_what_is_not_an_address_gets_no_connection(url: str, sandbox: Serving) -> None:
-    assert "is not an address for callbacks" in refusal(Bank(sandbox), url)
+    assert "is not an address for callbacks" in refusal(ServedSession(sandbox), url)
 
 
 def test_the_sandbox_does_not_call_itself(sandbox: Serving) -> None:
     for url in (sandbox.direct, sandbox.proxy, sandbox.tls, sandbox.direct.replace("127.0.0.1", "localhost")):
-        assert "is a port of the sandbox" in refusal(Bank(sandbox), f"{url}/v1/consents")
+        assert "is a port of the sandbox" in refusal(ServedSession(sandbox), f"{url}/v1/consents")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.9", "[::ffff:127.0.0.1]"])
 def test_this_machine_is_allowed(host: str, sandbox: Serving, app: Listener) -> None:
-    bank = Bank(sandbox)
+    bank = ServedSession(sandbox)
     bank.happen(bank.consent(f"http://{host}:{app.port}/notify?for=me"), "refused")
     if host == "127.0.0.9":  # nobody listens there, but it is asked
         bank.wait_for_state("waiting")
@@ -84,7 +84,7 @@ def test_this_machine_is_allowed(host: str, sandbox: Serving, app: Listener) -> 
 
 
 def test_redirects_are_not_followed(sandbox: Serving, app: Listener) -> None:
-    bank = Bank(sandbox)
+    bank = ServedSession(sandbox)
     with Listener() as elsewhere:
         app.answers += [307]
         app.headers = {"Location": elsewhere.url}
@@ -96,7 +96,7 @@ def test_redirects_are_not_followed(sandbox: Serving, app: Listener) -> None:
 
 def test_a_setting_replaces_the_allowed_hosts(tmp_path: Path, app: Listener) -> None:
     with serving(tmp_path, "--callback-host", "tpp.example", "--callback-host", "10.0.0.0/8") as sandbox:
-        assert "are not allowed" in refusal(Bank(sandbox), app.url)
+        assert "are not allowed" in refusal(ServedSession(sandbox), app.url)
         assert app.connections == 0
 
 

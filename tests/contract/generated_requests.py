@@ -26,7 +26,7 @@ _MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 _numbers = itertools.count()
 
 
-class Bank:
+class ExploredSandbox:
     """A sandbox with its own port, and the interface loaded by schemathesis."""
 
     def __init__(self, url: str, client: requests.Session, schema: Any) -> None:

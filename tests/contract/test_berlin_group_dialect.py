@@ -17,7 +17,7 @@ import requests
 import schemathesis
 from hypothesis import strategies as st
 
-from tests.contract.generated_requests import CASES, FEW, Bank
+from tests.contract.generated_requests import CASES, FEW, ExploredSandbox
 from tests.support.berlin_group import needs_openapi, openapi, operations
 from tests.support.doors import opened
 from tests.support.roads import direct_door
@@ -94,18 +94,18 @@ def register_texts(stock: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 @pytest.fixture(scope="module", params=DIALECTS)
-def bank(request: pytest.FixtureRequest) -> Iterator[Bank]:
+def bank(request: pytest.FixtureRequest) -> Iterator[ExploredSandbox]:
     engine = build(Settings(state="memory:", dialect=request.param))
     register_texts(engine.parts.testdata.at(REAL.today()))
     schema = schemathesis.openapi.from_dict(stocked(openapi()))
     with opened(lambda: direct_door(engine.answer)) as (door, _), requests.Session() as client:
-        yield Bank(f"http://127.0.0.1:{door.port}", client, schema)
+        yield ExploredSandbox(f"http://127.0.0.1:{door.port}", client, schema)
 
 
 @pytest.mark.parametrize("cases", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_answer_matches_the_berlin_groups_file(
-    bank: Bank, caplog: pytest.LogCaptureFixture, method: str, path: str, cases: int
+    bank: ExploredSandbox, caplog: pytest.LogCaptureFixture, method: str, path: str, cases: int
 ) -> None:
     with caplog.at_level(logging.WARNING):
         statuses = bank.call_often(method, path, cases)

@@ -13,7 +13,7 @@ import pytest
 import requests
 import schemathesis
 
-from tests.contract.generated_requests import CASES, FEW, Bank
+from tests.contract.generated_requests import CASES, FEW, ExploredSandbox
 from tests.families.test_uk_open_banking import JWS, account_consent, initiation, payment_consent, token
 from tests.support.doors import opened
 from tests.support.engine_client import Client
@@ -54,7 +54,7 @@ OPERATIONS = operations()
 MANY = -(-CASES // max(len(OPERATIONS), 1))
 
 
-class OpenBank(Bank):
+class OpenBank(ExploredSandbox):
     """Send each request with the token that its operation needs."""
 
     tokens: Mapping[str, str]

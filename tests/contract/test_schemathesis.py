@@ -18,7 +18,7 @@ import schemathesis
 from hypothesis import strategies as st
 from tools.generate.openapi import bundled_document
 
-from tests.contract.generated_requests import CASES, ENOUGH, FEW, Bank
+from tests.contract.generated_requests import CASES, ENOUGH, FEW, ExploredSandbox
 from tests.support.doors import opened
 from tests.support.roads import direct_door
 from xs2a_sandbox.bank import TestData
@@ -80,7 +80,7 @@ def texts(data: TestData) -> dict[str, st.SearchStrategy[str]]:
 
 
 @pytest.fixture(scope="module")
-def bank() -> Iterator[Bank]:
+def bank() -> Iterator[ExploredSandbox]:
     engine = build(Settings(state="memory:"))
     stock = engine.parts.testdata.at(REAL.today())
     # The bank also has a new copy of each payment. The first values are tried most often.
@@ -98,13 +98,13 @@ def bank() -> Iterator[Bank]:
         opened(lambda: direct_door(engine.answer)) as (door, _),
         requests.Session() as client,
     ):
-        yield Bank(f"http://127.0.0.1:{door.port}", client, schema)
+        yield ExploredSandbox(f"http://127.0.0.1:{door.port}", client, schema)
 
 
 @pytest.mark.parametrize("cases", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_answer_is_documented(
-    bank: Bank, caplog: pytest.LogCaptureFixture, method: str, path: str, cases: int
+    bank: ExploredSandbox, caplog: pytest.LogCaptureFixture, method: str, path: str, cases: int
 ) -> None:
     with caplog.at_level(logging.WARNING):
         statuses = bank.call_often(method, path, cases)

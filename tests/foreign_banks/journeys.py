@@ -22,7 +22,7 @@ from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.norrsken import Norrsken
-from tests.foreign_banks.server import Bank, Clock
+from tests.foreign_banks.server import Clock, ForeignBank
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 
 type Journey = Callable[[httpx.Client, Wait], list[Step]]
@@ -703,7 +703,7 @@ class Foreign:
     state.
     """
 
-    bank: Callable[[int, Clock], Bank]
+    bank: Callable[[int, Clock], ForeignBank]
     first: Journey
     second: Journey
     things: str

@@ -87,7 +87,7 @@ def show(status: int, title: str, content: str) -> Response:
     return Response(status, page, {"Content-Type": "text/html; charset=utf-8"})
 
 
-class Bank(Protocol):
+class ForeignBank(Protocol):
     @property
     def clock(self) -> Clock: ...
 
@@ -127,7 +127,7 @@ class Routes:
 
 
 @contextmanager
-def serving(bank: Bank) -> Iterator[str]:
+def serving(bank: ForeignBank) -> Iterator[str]:
     """Yield the bank's URL while it serves."""
     lock = Lock()
 

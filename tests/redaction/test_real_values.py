@@ -26,7 +26,7 @@ IBAN = "AT459880000010204711"
 JSON = ("Content-Type", "application/json")
 
 
-class Kept:
+class MemoryVault:
     """A vault in memory."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ def keeper(kept: Any, rules: RedactionRules = DEFAULT) -> VaultWriter:
 
 def there_and_back(was: Exchange) -> tuple[Exchange, Exchange]:
     """Return the exchange as it is recorded, and as the vault restores it."""
-    kept = Kept()
+    kept = MemoryVault()
     recorded = from_har(json.loads(json.dumps(to_har(keeper(kept).entry(was)))))
     real = kept.requests[digest(recorded)]
     return recorded, Depseudonymizer(b"-", banks=[URL]).knowing(kept.values).recorded(recorded, real)
@@ -106,7 +106,7 @@ def test_an_answer_is_restored() -> None:
 
 
 def test_another_request_and_answer_with_the_same_values_are_restored() -> None:
-    kept = Kept()
+    kept = MemoryVault()
     keep = keeper(kept)
     recorded = keep.entry(taped(f"/v1/accounts/{IBAN}", {"ownerName": "Anna Grünwald"}, headers=[("PSU-ID", "anna7")]))
     restorer = Depseudonymizer(b"-", banks=[URL]).knowing(kept.values)
@@ -137,7 +137,7 @@ def test_credentials_are_left_to_the_client() -> None:
 )
 def test_no_vault_contains_planted_credentials(place: str, kind: str) -> None:
     (one,) = [one for one in planted() if (one.secret.place, one.secret.kind) == (place, kind)]
-    kept = Kept()
+    kept = MemoryVault()
     keeper(kept).entry(one.entry)
     assert one.secret.value not in kept.text
 
@@ -163,7 +163,7 @@ def test_no_vault_contains_planted_credentials(place: str, kind: str) -> None:
     ],
 )
 def test_credentials_in_requests_are_not_stored(target: str, headers: list[tuple[str, str]], body: Any) -> None:
-    kept = Kept()
+    kept = MemoryVault()
     form = ("Content-Type", "application/x-www-form-urlencoded")
     content = body.encode() if isinstance(body, str) else body
     keep = keeper(kept)
@@ -176,7 +176,7 @@ def test_credentials_in_requests_are_not_stored(target: str, headers: list[tuple
 
 
 def test_credentials_in_answers_are_not_stored() -> None:
-    kept = Kept()
+    kept = MemoryVault()
     keep = keeper(kept)
     link = f"{URL}/authorize/YYZokT4mnuh91ob1s752zqeNfNNKNKDl?next=1"
     keep.entry(taped("/v1/consents", {"_links": {"scaRedirect": {"href": link}}, "consentId": "K-4711-08"}, "POST"))
@@ -190,7 +190,7 @@ def test_credentials_in_answers_are_not_stored() -> None:
 
 
 def test_a_rule_that_keeps_a_token_in_the_recording_does_not_keep_it_in_the_vault() -> None:
-    kept = Kept()
+    kept = MemoryVault()
     rules = RedactionRules(headers={"x-api-key": "keep"}, members={"ownername": "drop"})
     was = taped("/v1/x", {"ownerName": "Anna Grünwald"}, headers=[("X-API-Key", "alpenrose7"), ("PSU-ID", "anna7")])
     recorded = keeper(kept, rules).entry(was)
@@ -203,7 +203,7 @@ def test_a_rule_that_keeps_a_token_in_the_recording_does_not_keep_it_in_the_vaul
 
 
 def test_a_vault_that_cannot_be_written_does_not_stop_the_recording(caplog: pytest.LogCaptureFixture) -> None:
-    kept = Kept()
+    kept = MemoryVault()
     keep = keeper(kept)
     kept.fails = True
     with caplog.at_level(logging.WARNING):
@@ -217,7 +217,7 @@ def test_a_vault_that_cannot_be_written_does_not_stop_the_recording(caplog: pyte
 
 
 def test_values_redacted_by_other_threads_are_not_stored() -> None:
-    kept = Kept()
+    kept = MemoryVault()
     redactor = Redactor(KEY, banks=[URL])
     keep = VaultWriter(redactor, DEFAULT, kept, KEY)  # type: ignore[arg-type]
     redactor.target(f"/v1/accounts/{IBAN}")

@@ -17,7 +17,7 @@ DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FinalDocument:
     """A document at the end. `label` is that of the request that created it."""
 
     kind: str
@@ -27,7 +27,7 @@ class Kept:
     state: str
 
 
-def complaints(operations: Iterable[Operation], kept: Iterable[Kept]) -> Iterator[str]:
+def complaints(operations: Iterable[Operation], kept: Iterable[FinalDocument]) -> Iterator[str]:
     """Yield everything that cannot happen in a bank that loses nothing."""
     by_resource: defaultdict[tuple[str, str], list[Operation]] = defaultdict(list)
     races: defaultdict[str, list[Operation]] = defaultdict(list)
@@ -62,7 +62,7 @@ def _unequal_races(races: Mapping[str, list[Operation]]) -> Iterator[str]:
             yield f"nobody has won the race {name}: {[one.status for one in racing]}"
 
 
-def _impossible_moves(key: tuple[str, str], operations: list[Operation], last: Kept | None) -> Iterator[str]:
+def _impossible_moves(key: tuple[str, str], operations: list[Operation], last: FinalDocument | None) -> Iterator[str]:
     kind, id = key
     reads = sorted((one for one in operations if one.state and not one.is_unknown), key=lambda one: one.began)
     for number, later in enumerate(reads):
@@ -82,7 +82,7 @@ def _impossible_moves(key: tuple[str, str], operations: list[Operation], last: K
 def _lost(
     created: Mapping[tuple[str, str], Operation],
     by_resource: Mapping[tuple[str, str], list[Operation]],
-    documents: Mapping[tuple[str, str], Kept],
+    documents: Mapping[tuple[str, str], FinalDocument],
 ) -> Iterator[str]:
     for (kind, id), creation in created.items():
         may_be_deleted = kind == "consent" and any(
@@ -95,7 +95,7 @@ def _lost(
             yield f"{kind} {id} was made by {creation.label}, and is that of {document.label}"
 
 
-def _made_twice(documents: Iterable[Kept], labels: Mapping[str, Operation]) -> Iterator[str]:
+def _made_twice(documents: Iterable[FinalDocument], labels: Mapping[str, Operation]) -> Iterator[str]:
     for label, count in Counter(one.label for one in documents).items():
         if count > 1:
             yield f"{count} were made by {label}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.contract import bodies, facts
 from tests.support.state_words import default_states
-from tests.wide.checker import DELETED, KINDS, Kept
+from tests.wide.checker import DELETED, KINDS, FinalDocument
 from tests.wide.client import Answer, Client, Unanswered
 from tests.wide.killing import SHARED_BY, GaveUp
 from tests.wide.operation import Log, Operation
@@ -209,7 +209,7 @@ def _attempts() -> Any:
         number += 1
 
 
-async def kept(port: int, token: str, sessions: int) -> list[Kept]:
+async def kept(port: int, token: str, sessions: int) -> list[FinalDocument]:
     """Yield all existing consents and payments."""
     client, documents = Client(port), []
     for number in range(sessions):
@@ -219,7 +219,7 @@ async def kept(port: int, token: str, sessions: int) -> list[Kept]:
             answer = await client.ask("GET", f"/_sandbox/state/{collection}", None, headers)
             assert answer.status == 200, answer.body
             documents += [
-                Kept(kind, session, id, f"{kind} {_marked(one)}", interface_word(kind, one["status"]))
+                FinalDocument(kind, session, id, f"{kind} {_marked(one)}", interface_word(kind, one["status"]))
                 for id, one in answer.json.items()
                 if id not in facts.testdata()[collection]
             ]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.wide.checker import Kept, complaints
+from tests.wide.checker import FinalDocument, complaints
 from tests.wide.operation import Operation
 
 CREATE = Operation("create", "s", "payment", "p", 0, 1, 200, "RCVD", label="l-1")
@@ -15,10 +15,10 @@ LATE = Operation("delete", "s", "payment", "p", 4, 5, 405, race="r")
 LAST = Operation("read", "s", "payment", "p", 6, 7, 200, "CANC")
 REMOVED = Operation("delete", "s", "consent", "c", 4, 5, 204, "deleted")
 LOG = [CREATE, OTHER, READ, CANCEL, LATE, LAST, REMOVED]
-KEPT = [Kept("payment", "s", "p", "l-1", "CANC")]
+KEPT = [FinalDocument("payment", "s", "p", "l-1", "CANC")]
 
 
-def judged(log: list[Operation], kept: list[Kept] = KEPT) -> str:
+def judged(log: list[Operation], kept: list[FinalDocument] = KEPT) -> str:
     return "\n".join(complaints(log, kept))
 
 
@@ -36,7 +36,7 @@ def test_a_log_without_faults_has_no_complaints() -> None:
         (LOG, [], "payment p of session s was acknowledged, and is not there"),
         (LOG, [replace(KEPT[0], state="RCVD")], "is RCVD in the end"),
         (LOG, [*KEPT, replace(KEPT[0], id="q")], "2 were made by l-1"),
-        (LOG, [*KEPT, Kept("payment", "s", "q", "l-9", "RCVD")], "nobody has made: l-9"),
+        (LOG, [*KEPT, FinalDocument("payment", "s", "q", "l-9", "RCVD")], "nobody has made: l-9"),
         (LOG, [replace(KEPT[0], label="l-2")], "is that of l-2"),
         (changed(LATE, status=204), KEPT, "2 of 2 have won the race r"),
         (changed(CANCEL, status=405, state=""), KEPT, "nobody has won the race r"),
@@ -46,12 +46,12 @@ def test_a_log_without_faults_has_no_complaints() -> None:
         ([*LOG, replace(CREATE, label="l-3")], KEPT, "two creations were told the same payment p"),
         (
             [*LOG, Operation("create", "s", "payment", "", 8, 9, 409, label="l-4")],
-            [*KEPT, Kept("payment", "s", "q", "l-4", "RCVD")],
+            [*KEPT, FinalDocument("payment", "s", "q", "l-4", "RCVD")],
             "l-4 was refused with 409, and is there",
         ),
     ],
 )
-def test_a_planted_fault_is_reported(log: list[Operation], kept: list[Kept], complaint: str) -> None:
+def test_a_planted_fault_is_reported(log: list[Operation], kept: list[FinalDocument], complaint: str) -> None:
     assert complaint in judged(log, kept)
 
 
@@ -61,7 +61,7 @@ def test_an_operation_with_unknown_outcome_may_have_happened_or_not(status: int 
     assert judged(changed(REMOVED, status=status, state="")) == ""
     unknown = Operation("create", "s", "payment", "", 8, 9, status, label="l-4")
     assert judged([*LOG, unknown]) == ""
-    assert judged([*LOG, unknown], [*KEPT, Kept("payment", "s", "q", "l-4", "RCVD")]) == ""
+    assert judged([*LOG, unknown], [*KEPT, FinalDocument("payment", "s", "q", "l-4", "RCVD")]) == ""
 
 
 def test_concurrent_requests_may_be_answered_in_any_order() -> None:

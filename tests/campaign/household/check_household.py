@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from household import IBANS, Bank, Household
+from household import IBANS, BankApi, Household
 
 URL = os.environ["XS2A_SANDBOX_URL"]
 
@@ -25,7 +25,7 @@ def approve(link: str) -> None:
 @pytest.fixture
 def household() -> Iterator[Household]:
     folder = Path(os.environ["XS2A_SANDBOX_RUN_DIR"])
-    household = Household(Bank(URL, approve), folder, os.environ.get("HOUSEHOLD_BUGS", ""))
+    household = Household(BankApi(URL, approve), folder, os.environ.get("HOUSEHOLD_BUGS", ""))
     yield household
     household.save()
 

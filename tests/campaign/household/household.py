@@ -71,7 +71,7 @@ class Trouble(Exception):
         self.status, self.code, self.wait = status, code, wait
 
 
-class Bank:
+class BankApi:
     def __init__(self, url: str, approve: Any) -> None:
         self.url, self.approve = url, approve
 
@@ -96,7 +96,7 @@ class Bank:
 
 
 class Household:
-    def __init__(self, bank: Bank, folder: Path, bugs: str = "") -> None:
+    def __init__(self, bank: BankApi, folder: Path, bugs: str = "") -> None:
         self.bank, self.bugs, self.file = bank, frozenset(bugs.split(",")), folder / "household.json"
         empty: Json = {"consent": None, "parked": False, "intents": {}, "entries": {}, "read_on": None}
         self.data: Json = json.loads(self.file.read_text()) if self.file.exists() else empty
