@@ -8,41 +8,15 @@ It knows no fault.
 import os
 import sys
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
 
-from bank_page import approve, new_key
+from leggen_app import connect, run_leggen
 
-home = Path(os.environ["XS2A_SANDBOX_RUN_DIR"])
-os.environ["LEGGEN_CONFIG_DIR"] = os.environ["LEGGEN_DATA_DIR"] = str(home)
-os.environ["LEGGEN_DATABASE_PATH"] = str(home / "leggen.db")
-if not (home / "key.pem").exists():
-    (home / "key.pem").write_bytes(new_key())
-    (home / "config.toml").write_text(f"""
-auth = {{username = "a", password_hash = "none", api_key = "key", jwt_secret = "secret"}}
-scheduler = {{sync = {{enabled = false}}, backup = {{enabled = false}}}}
-[enablebanking]
-application_id = "5a11ab1e-0000-4000-8000-00000000e7e1"
-key_path = "{home}/key.pem"
-url = "{os.environ["XS2A_SANDBOX_URL"]}"
-""")
+APPLICATION = "5a11ab1e-0000-4000-8000-00000000e7e1"
 
-from fastapi.testclient import TestClient  # noqa: E402
-from leggen.commands.server import create_app  # noqa: E402
-
-with TestClient(create_app(), headers={"X-API-Key": "key"}) as app:
-
-    def ask(method, path, **sent):
-        answer = app.request(method, f"/api/v1{path}", **sent)
-        if answer.status_code != 200:
-            sys.exit(f"{method} {path}: {answer.status_code} {answer.text}")
-        return answer.json()
-
+with run_leggen(Path(os.environ["XS2A_SANDBOX_RUN_DIR"]), APPLICATION, os.environ["XS2A_SANDBOX_URL"]) as ask:
     connections = ask("GET", "/banks/status")
     if not any(connection["status"] == "active" for connection in connections):
-        (bank,) = ask("GET", "/banks/institutions", params={"country": "FI"})
-        wanted = {"aspsp_name": bank["name"], "aspsp_country": "FI", "redirect_url": "http://localhost:8000/"}
-        back = approve(ask("POST", "/banks/connect", json=wanted)["url"])
-        ask("POST", "/banks/callback", json=dict(parse_qsl(urlsplit(back).query)))
+        connect(ask)
     for _ in range(2):
         done = ask("POST", "/sync", json={"full_sync": True})
         if not done["success"]:
