@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from xs2a_sandbox.doors.workers.worker import Worker
 
 
+USUAL_LOOP = "uvloop"
+
+
 def new_loop() -> asyncio.AbstractEventLoop:
     """Return the loop to serve in: uvloop's, in which a request costs a tenth less, or asyncio's without uvloop."""
     try:
@@ -48,7 +51,7 @@ def loop_name() -> str:
         import uvloop  # noqa: F401
     except ImportError as error:
         return f"asyncio's event loop, which is 10 % slower, because uvloop cannot be loaded ({error})"
-    return "uvloop"
+    return USUAL_LOOP
 
 
 async def serve(

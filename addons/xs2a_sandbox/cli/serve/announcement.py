@@ -55,6 +55,9 @@ def announcement(
                 **({"cassettes": list(cassettes)} if cassettes else {}),
             }
         )
+    # Not imported above, because other commands need this module without the doors.
+    from xs2a_sandbox.doors.serving import USUAL_LOOP
+
     lines = [
         f"proxy     {addresses.proxy}",
         f"base URL  {addresses.direct}",
@@ -62,13 +65,14 @@ def announcement(
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
         *(f"{name:<9} {link}" for name, link in links.items()),
-        *([f"loop      {loop}"] if loop else []),
-        *([f"dialect   {settings.dialect}"] if settings.dialect != Settings().dialect else []),
+        f"docs      {addresses.direct}/_sandbox/docs/",
+        # The usual event loop tells the user nothing.
+        *([f"loop      {loop}"] if loop and loop != USUAL_LOOP else []),
+        f"dialect   {settings.dialect}",
         *([f"clock     frozen at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
         *(f"cassettes {place}" for place in cassettes),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
-        f"features  {', '.join(plugins().features) or 'none'}",
         *(f"plugin    {text}" for text in plugins().loaded.values()),
         *(["", "Try it:", f"  {command}"] if command else []),
     ]
