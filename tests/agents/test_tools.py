@@ -48,7 +48,7 @@ def test_every_tool_and_resource_is_on_the_page() -> None:
         ("make_case", {"rule": "a: [", "name": "a"}, "a.yaml:1:5: error"),
         ("plant_fault", {"fault": {"stauts": 503}}, "unknown key stauts; did you mean status?"),
         ("plant_fault", {"fault": {"operation": "initiate-paymet", "status": 503}}, "did you mean initiate-payment?"),
-        ("remove_faults", {"id": "fault-9"}, "has no fault fault-9"),
+        ("delete_faults", {"id": "fault-9"}, "has no fault fault-9"),
         ("decide", {"id": "other", "decision": "approve"}, "there is no consent, payment, basket or authorisation"),
         ("move_clock", {"by": "90x"}, "'90x' is not a duration such as 90d"),
         ("move_clock", {"by": "1d", "real": True}, "give only one of by, to and real"),
@@ -117,10 +117,10 @@ def test_a_fault_is_planted_and_removed(agent: Agent) -> None:
     planted = agent.calls("plant_fault", fault={"operation": "initiate-payment", "status": 503, "next": 2})
     assert agent.pays().status == 503
     assert agent.calls("list_items", what="faults")["faults"] == [{**planted, "seen": 1, "hits": 1}]
-    assert agent.calls("remove_faults", id=planted["id"]) == "fault-1 removed"
+    assert agent.calls("delete_faults", id=planted["id"]) == "fault-1 deleted"
     assert agent.pays().status == 200
     agent.calls("plant_fault", fault={"sca": "decline"})
-    assert agent.calls("remove_faults") == "1 fault removed"
+    assert agent.calls("delete_faults") == "1 fault deleted"
 
 
 def test_a_session_has_its_own_bank_and_clock(agent: Agent) -> None:

@@ -45,9 +45,9 @@ def test_breakpoints_are_set_listed_and_removed(port: int) -> None:
     second = "break-2  response  GET consent-*  0 of 2  30s\n"
     assert output("break", *words, port=port) == second
     assert output("break", "--list", port=port) == first + second
-    assert output("break", "--remove", "break-1", port=port) == "removed break-1\n"
-    assert output("break", "--remove", "all", port=port) == "removed 1\n"
-    assert "no breakpoint break-1" in run("break", "--remove", "break-1", port=port).stderr
+    assert output("break", "--delete", "break-1", port=port) == "deleted break-1\n"
+    assert output("break", "--delete", "all", port=port) == "deleted 1\n"
+    assert "no breakpoint break-1" in run("break", "--delete", "break-1", port=port).stderr
 
 
 def test_a_held_exchange_is_shown_and_edited(port: int, tmp_path: Path) -> None:

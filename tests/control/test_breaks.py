@@ -27,7 +27,7 @@ def test_breakpoints_are_added_listed_and_deleted(admin: Admin) -> None:
     assert (added.status, added.json()) == (201, whole)
     assert [one["id"] for one in admin.get("breaks")["breaks"]] == ["break-1", "break-2"]
     assert admin.ask("DELETE", "breaks/break-1").status == 204
-    assert admin.ask("DELETE", "breaks").json() == {"forgotten": 1}
+    assert admin.ask("DELETE", "breaks").json() == {"deleted": 1}
     assert admin.get("breaks") == {"breaks": []}
     assert admin.get("held") == {"held": []}
 

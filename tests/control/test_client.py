@@ -180,7 +180,7 @@ def test_the_methods_do_what_their_names_say(settings: Settings) -> None:
     assert client.explain({"method": "GET", "url": "/v1/accounts"})["answer"]["status"] == 400  # type: ignore[index]
     assert client.journal(limit=1) == {"exchanges": [], "found": 0, "kept": 0}
     assert client.assert_journal({"path": "/v1/accounts"}, times=0) == {"found": 0, "numbers": []}
-    assert client.clear_journal() == {"forgotten": 0}
+    assert client.clear_journal() == {"deleted": 0}
     assert client.reset() == {"reset": ["ci"]}
     assert client.status()["problems"] == []
     with pytest.raises(UserMistake, match="expected at least once"):

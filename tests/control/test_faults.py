@@ -22,7 +22,7 @@ def test_faults_are_added_listed_and_deleted(admin: Admin) -> None:
     assert (added.status, added.json()["id"]) == (201, "fault-1")
     assert [one["id"] for one in admin.get("faults")["faults"]] == ["fault-1", "fault-2"]
     assert admin.ask("DELETE", "faults/fault-1").status == 204
-    assert admin.ask("DELETE", "faults").json() == {"forgotten": 1}
+    assert admin.ask("DELETE", "faults").json() == {"deleted": 1}
     assert admin.get("faults") == {"faults": []}
     assert admin.client.get(STATUS).status == 200
 
@@ -109,10 +109,10 @@ def test_a_fault_for_all_sessions_is_deleted_from_any_session(admin: Admin) -> N
     assert admin.named("ci").ask("DELETE", f"faults/{id}").status == 204
     assert statuses(admin, 2) == [200, 200]
     assert down(admin) == "fault-all-2"
-    assert admin.ask("DELETE", "faults").json() == {"forgotten": 0}
+    assert admin.ask("DELETE", "faults").json() == {"deleted": 0}
     assert statuses(admin, 1) == [503]
-    assert admin.named("ci").ask("DELETE", "faults?sessions=all").json() == {"forgotten": 1}
-    assert admin.ask("DELETE", "faults?sessions=all").json() == {"forgotten": 0}
+    assert admin.named("ci").ask("DELETE", "faults?sessions=all").json() == {"deleted": 1}
+    assert admin.ask("DELETE", "faults?sessions=all").json() == {"deleted": 0}
     assert statuses(admin, 2) == [200, 200]
 
 
@@ -123,7 +123,7 @@ def test_a_session_keeps_its_own_faults_next_to_the_faults_for_all(admin: Admin)
     assert statuses(admin, 2) == [503, 429]
     admin.ask("PUT", "clock", {"frozen": "2026-11-21T10:00:00+01:00"})
     assert [one["seen"] for one in admin.get("faults")["faults"]] == [2, 2]
-    assert admin.ask("DELETE", "faults").json() == {"forgotten": 1}
+    assert admin.ask("DELETE", "faults").json() == {"deleted": 1}
     assert [(one["id"], one["seen"]) for one in admin.get("faults")["faults"]] == [("fault-all-1", 2)]
     assert [one["id"] for one in admin.named("ci").get("faults")["faults"]] == ["fault-all-1"]
 

@@ -115,7 +115,7 @@ def test_an_unknown_filter_is_refused(client: Client, query: str) -> None:
 def test_a_named_session_sees_only_its_own_exchanges(client: Client) -> None:
     filled(client)
     assert [one["number"] for one in got(client.named("me"), "")["exchanges"]] == [3]
-    assert ask(client.named("me"), "DELETE", "").json() == {"forgotten": 1}
+    assert ask(client.named("me"), "DELETE", "").json() == {"deleted": 1}
     assert [one["number"] for one in got(client, "")["exchanges"]] == [1, 2]
 
 
@@ -153,7 +153,7 @@ def test_an_unknown_exchange_is_not_found(client: Client, path: str, status: int
 
 
 def test_the_journal_can_be_emptied(client: Client) -> None:
-    assert ask(filled(client), "DELETE", "").json() == {"forgotten": 3}
+    assert ask(filled(client), "DELETE", "").json() == {"deleted": 3}
     assert got(client, "") == {"exchanges": [], "found": 0, "kept": 0}
 
 

@@ -44,7 +44,7 @@ def test_rules_are_added_counted_and_deleted(admin: Admin) -> None:
     assert admin.ask("DELETE", "rules/rules-1").status == 204
     assert admin.client.get(STATUS).status == 200
     add(admin, BUSY)
-    assert admin.ask("DELETE", "rules").json() == {"forgotten": 1}
+    assert admin.ask("DELETE", "rules").json() == {"deleted": 1}
     assert admin.client.get(STATUS).status == 200
 
 

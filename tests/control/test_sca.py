@@ -71,6 +71,25 @@ def test_a_decision_changes_the_authorisation_and_the_resource(
         assert admin.get(f"state/consents/{resource}")["authorisations_signed_by"] == [value["psuId"]]
 
 
+@pytest.mark.parametrize(
+    ("approach", "more", "decisions", "closed"),
+    [
+        ("redirect", {}, ["approve", "decline", "timeout", "error"], ""),
+        ("redirect", {"status": "unconfirmed"}, ["decline", "timeout", "error"], ""),
+        ("embedded", {}, [], "is embedded"),
+        ("redirect", {"status": "failed"}, [], "cannot change any more"),
+    ],
+)
+def test_an_authorisation_lists_the_possible_decisions(
+    admin: Admin, approach: str, more: dict[str, str], decisions: list[str], closed: str
+) -> None:
+    id, _ = received(admin, approach, **more)
+    shown = admin.get(f"sca/{id}")
+    assert shown["decisions"] == decisions
+    assert closed in (shown["closed"] or "")
+    assert (shown["closed"] is None) == bool(decisions)
+
+
 def test_all_signatories_of_an_account_must_decide(admin: Admin) -> None:
     """Nobody logs in on the bank's own interface, so each approval counts as that of the next customer."""
     (iban, account), *_ = DATA["accounts"].items()

@@ -85,6 +85,7 @@ TRIED: dict[str, list[tuple[str, Any, str]]] = {
         ("state/notes/n1", NO_BODY, "document-unknown"),
         ("state/_session/time", NO_BODY, "collection-own"),
     ],
+    "available": [("available", NO_BODY, "")],
     "clock": [("clock", NO_BODY, "")],
     "due": [("due", NO_BODY, "")],
     "set_clock": [("clock", {"shift": "1m"}, ""), ("clock", {"real": 1}, "body-invalid")],
@@ -159,7 +160,7 @@ TRIED: dict[str, list[tuple[str, Any, str]]] = {
         ("state/_session/time", {"event": "delete"}, "collection-own"),
         ("state/consents/{consent}", [], "body-invalid"),
     ],
-    "forget_session": [("sessions/default", NO_BODY, ""), ("sessions/nobody", NO_BODY, "session-unknown")],
+    "delete_session": [("sessions/default", NO_BODY, ""), ("sessions/nobody", NO_BODY, "session-unknown")],
     "reset": [("reset", NO_BODY, ""), ("reset", {"all": True}, ""), ("reset", {"all": 1}, "body-invalid")],
 }
 """Requests for each route, in this order, each with the name of the expected error, if any."""

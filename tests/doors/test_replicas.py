@@ -81,7 +81,7 @@ def test_an_emptied_journal_is_empty_everywhere(replicas: tuple[Serving, Serving
     one, other = replicas
     ask(one, "GET", "/nowhere")
     wait_until(lambda: "/nowhere" in [path for _, path in journal(other)])
-    assert control(other, "DELETE", "journal")["forgotten"]
+    assert control(other, "DELETE", "journal")["deleted"]
     assert journal(one) == journal(other) == []
 
 

@@ -26,7 +26,7 @@ _ORDER = ("operation", "does", "method", "on", "next", "timeout")
     examples=(
         "xs2a-sandbox break --operation initiate-payment",
         "xs2a-sandbox break --does 'list entry' --on response --next 3 --timeout 2m",
-        "xs2a-sandbox break --remove all",
+        "xs2a-sandbox break --delete all",
     ),
 )
 @option("--operation", metavar="ID", help="Only requests for this operation; * is a wildcard.")
@@ -41,24 +41,24 @@ _ORDER = ("operation", "does", "method", "on", "next", "timeout")
     unset="60s",
 )
 @option("--list", "lists", is_flag=True, help="List the breakpoints of the session.")
-@option("--remove", metavar="ID", help="Remove one breakpoint, or all with `all`.")
+@option("--delete", metavar="ID", help="Delete one breakpoint, or all with `all`.")
 @session_option("The session (default: `default`).")
 @running_sandbox_flags
-def break_(session: str | None, lists: bool, remove: str | None, **flags: Any) -> None:
+def break_(session: str | None, lists: bool, delete: str | None, **flags: Any) -> None:
     """Set a breakpoint in a running sandbox.
 
     It holds the next requests, or their responses.
     """
     options = {name: flags.pop(name) for name in _ORDER}
     order = {name: value for name, value in options.items() if value is not None}
-    if lists + (remove is not None) + bool(order) > 1:
-        raise click.UsageError("use either --list, --remove or the options of a new breakpoint")
+    if lists + (delete is not None) + bool(order) > 1:
+        raise click.UsageError("use either --list, --delete or the options of a new breakpoint")
     client = Client.of(load_settings(flags), session)
-    if remove == "all":
-        click.echo(f"removed {client.clear_breaks()['forgotten']}")
-    elif remove is not None:
-        client.delete_break(remove)
-        click.echo(f"removed {remove}")
+    if delete == "all":
+        click.echo(f"deleted {client.clear_breaks()['deleted']}")
+    elif delete is not None:
+        client.delete_break(delete)
+        click.echo(f"deleted {delete}")
     elif lists:
         there = client.breaks()["breaks"]
         for one in there:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.bank.callbacks import note_callbacks
+from xs2a_sandbox.bank.domain.bookings import list_available
 from xs2a_sandbox.bank.domain.signing import FAMILIES, status_of
 from xs2a_sandbox.bank.following import happen
 from xs2a_sandbox.cassette import Call
@@ -215,9 +216,9 @@ class Control:
     def session_documents(self, request: ControlRequest) -> ControlAnswer:
         return 200, {"id": request.names[0], "documents": _count(self._count_kept(request))}
 
-    def forget_session(self, request: ControlRequest) -> ControlAnswer:
+    def delete_session(self, request: ControlRequest) -> ControlAnswer:
         self._count_kept(request)
-        self._forget_one(request, request.names[0])
+        self._delete_one(request, request.names[0])
         return 204, None
 
     def reset(self, request: ControlRequest) -> ControlAnswer:
@@ -225,14 +226,14 @@ class Control:
         if not isinstance(everything, bool):
             raise body_invalid(f"all must be true or false, not {kind(everything)}")
         if not everything:
-            self._forget_one(request, request.call.session.id)
+            self._delete_one(request, request.call.session.id)
             return 200, {"reset": [request.call.session.id]}
         names = sorted({DEFAULT, *filter(is_session_name, request.documents.sessions())})
         request.documents.reset()
         self._sandbox.begin_anew(None)
         return 200, {"reset": names}
 
-    def _forget_one(self, request: ControlRequest, name: str) -> None:
+    def _delete_one(self, request: ControlRequest, name: str) -> None:
         request.documents.reset(name)
         self._sandbox.begin_anew(name)
 
@@ -299,7 +300,7 @@ class Control:
         return self._after_change(request, 204, None)
 
     def clear_breaks(self, request: ControlRequest) -> Later:
-        return self._after_change(request, 200, breaks.forget_all(request.call))
+        return self._after_change(request, 200, breaks.delete_all(request.call))
 
     def _after_change(self, request: ControlRequest, status: int, value: Any) -> Later:
         """Return the answer to a change of breakpoints, when all processes know the change."""
@@ -433,6 +434,14 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
     ),
     ControlRoute(
         "GET",
+        "available",
+        "available",
+        "The money that can be paid from each account, after the payments of the session",
+        lambda control, request: (200, {"available": list_available(request.call)}),
+        {200: shapes.AvailableShape},
+    ),
+    ControlRoute(
+        "GET",
         "clock",
         "clock",
         "The session's time",
@@ -502,9 +511,9 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
     ControlRoute(
         "DELETE",
         "sessions/{session}",
-        "forget_session",
+        "delete_session",
         "Deletes a session",
-        Control.forget_session,
+        Control.delete_session,
         {204: None},
         errors=("session-invalid", "session-unknown"),
     ),
@@ -579,8 +588,8 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "faults",
         "clear_faults",
         "Deletes the session's faults, or those of all sessions",
-        lambda control, request: (200, faults.forget_all(request.call, request.shared)),
-        {200: shapes.ForgottenShape},
+        lambda control, request: (200, faults.delete_all(request.call, request.shared)),
+        {200: shapes.DeletedShape},
         query={"sessions": str},
     ),
     ControlRoute(
@@ -614,15 +623,15 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "DELETE",
         "breaks",
         "clear_breaks",
-        "Removes the session's breakpoints",
+        "Deletes the session's breakpoints",
         Control.clear_breaks,
-        {200: shapes.ForgottenShape},
+        {200: shapes.DeletedShape},
     ),
     ControlRoute(
         "DELETE",
         "breaks/{id}",
         "delete_break",
-        "Removes one breakpoint",
+        "Deletes one breakpoint",
         Control.delete_break,
         {204: None},
         errors=("break-unknown",),
@@ -685,8 +694,8 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "rules",
         "clear_rules",
         "Deletes all rules that were added to the session",
-        lambda control, request: (200, rules.forget_all(request.call)),
-        {200: shapes.ForgottenShape},
+        lambda control, request: (200, rules.delete_all(request.call)),
+        {200: shapes.DeletedShape},
     ),
     ControlRoute(
         "DELETE",
@@ -721,7 +730,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "clear_journal",
         "Deletes the exchanges of the request's session, or of all sessions",
         Control.clear_journal,
-        {200: shapes.ForgottenShape},
+        {200: shapes.DeletedShape},
     ),
     ControlRoute(
         "GET",

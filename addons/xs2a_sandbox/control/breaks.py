@@ -68,8 +68,8 @@ def delete(call: Call, id: str) -> None:
         raise Refused(404, "break-unknown", f"the session {call.session.id} has no breakpoint {id}")
 
 
-def forget_all(call: Call) -> dict[str, Any]:
-    return {"forgotten": SESSION_BREAKS.clear(call.state)}
+def delete_all(call: Call) -> dict[str, Any]:
+    return {"deleted": SESSION_BREAKS.clear(call.state)}
 
 
 def named_session(call: Call) -> str | None:

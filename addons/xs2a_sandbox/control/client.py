@@ -62,6 +62,10 @@ class Client:
     def delete_document(self, collection: str, id: str) -> None:
         self.ask("DELETE", ("state", collection, id))
 
+    def available(self) -> shapes.AvailableShape:
+        """Return the money that can be paid from each account now."""
+        return cast("shapes.AvailableShape", self.get("available"))
+
     # -- clock
 
     def clock(self) -> shapes.ClockShape:
@@ -104,7 +108,7 @@ class Client:
     def session_documents(self, session: str) -> shapes.SessionShape:
         return cast("shapes.SessionShape", self.get("sessions", session))
 
-    def forget_session(self, session: str) -> None:
+    def delete_session(self, session: str) -> None:
         self.ask("DELETE", ("sessions", session))
 
     def reset(self, *, all: bool = False) -> shapes.ResetShape:
@@ -142,10 +146,10 @@ class Client:
     def delete_fault(self, id: str) -> None:
         self.ask("DELETE", ("faults", id))
 
-    def clear_faults(self, *, sessions: Literal["all"] | None = None) -> shapes.ForgottenShape:
+    def clear_faults(self, *, sessions: Literal["all"] | None = None) -> shapes.DeletedShape:
         """Delete the session's faults, or with `sessions="all"` those of all sessions."""
         query = {"sessions": sessions} if sessions else None
-        return cast("shapes.ForgottenShape", self.ask("DELETE", ("faults",), query=query))
+        return cast("shapes.DeletedShape", self.ask("DELETE", ("faults",), query=query))
 
     # -- breakpoints
 
@@ -159,8 +163,8 @@ class Client:
     def delete_break(self, id: str) -> None:
         self.ask("DELETE", ("breaks", id))
 
-    def clear_breaks(self) -> shapes.ForgottenShape:
-        return cast("shapes.ForgottenShape", self.ask("DELETE", ("breaks",)))
+    def clear_breaks(self) -> shapes.DeletedShape:
+        return cast("shapes.DeletedShape", self.ask("DELETE", ("breaks",)))
 
     def callbacks(self) -> shapes.CallbacksShape:
         """Return the bank's requests to apps, oldest first."""
@@ -192,8 +196,8 @@ class Client:
     def delete_rules(self, id: str) -> None:
         self.ask("DELETE", ("rules", id))
 
-    def clear_rules(self) -> shapes.ForgottenShape:
-        return cast("shapes.ForgottenShape", self.ask("DELETE", ("rules",)))
+    def clear_rules(self) -> shapes.DeletedShape:
+        return cast("shapes.DeletedShape", self.ask("DELETE", ("rules",)))
 
     # -- journal and explanations
 
@@ -225,8 +229,8 @@ class Client:
         written = {"allow_writes": allow_writes}
         return cast("shapes.ComparedShape", self.ask("POST", ("journal", str(number), "compare"), written))
 
-    def clear_journal(self) -> shapes.ForgottenShape:
-        return cast("shapes.ForgottenShape", self.ask("DELETE", ("journal",)))
+    def clear_journal(self) -> shapes.DeletedShape:
+        return cast("shapes.DeletedShape", self.ask("DELETE", ("journal",)))
 
     def assert_journal(
         self, match: shapes.JournalMatch | None = None, times: int | shapes.TimesRange | None = None

@@ -70,12 +70,12 @@ def delete(call: Call, shared: Transaction, id: str) -> None:
         raise Refused(404, "fault-unknown", f"the session {call.session.id} has no fault {id}")
 
 
-def forget_all(call: Call, shared: Transaction) -> dict[str, Any]:
+def delete_all(call: Call, shared: Transaction) -> dict[str, Any]:
     """Delete the faults of the session, or with `?sessions=all` those of all sessions. Raises Refused."""
     if unknown := sorted(call.query.keys() - {"sessions"}):
         raise Refused(400, "query-invalid", f"unknown parameter {unknown[0]!r} in the query; the only one is sessions")
     if "sessions" not in call.query:
-        return {"forgotten": SESSION_FAULTS.clear(call.state)}
+        return {"deleted": SESSION_FAULTS.clear(call.state)}
     if call.query["sessions"] != _ALL:
         raise Refused(
             400,
@@ -85,7 +85,7 @@ def forget_all(call: Call, shared: Transaction) -> dict[str, Any]:
     count = len(SHARED_FAULTS.all(shared))
     if count:
         SHARED_FAULTS.keep(shared, [])
-    return {"forgotten": count}
+    return {"deleted": count}
 
 
 def check_requests(body: Mapping[str, Any], interfaces: Sequence[Interface]) -> None:

@@ -196,7 +196,7 @@ async def compare(sandbox: Answering, entry: Journaled, body: Mapping[str, Any])
 
 
 def empty(journal: Journal, call: Call) -> dict[str, Any]:
-    return {"forgotten": journal.clear(_session(call))}
+    return {"deleted": journal.clear(_session(call))}
 
 
 def check_assertions(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:

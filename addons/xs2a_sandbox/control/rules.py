@@ -48,8 +48,8 @@ def delete(call: Call, id: str) -> None:
         raise Refused(404, "rules-unknown", f"the session {call.session.id} has no added rules with the id {id}")
 
 
-def forget_all(call: Call) -> dict[str, Any]:
-    return {"forgotten": SESSION_RULES.clear(call.state)}
+def delete_all(call: Call) -> dict[str, Any]:
+    return {"deleted": SESSION_RULES.clear(call.state)}
 
 
 def _check_count(count: int) -> None:

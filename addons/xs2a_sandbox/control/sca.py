@@ -27,16 +27,10 @@ def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
         raise body_invalid(f"decide must be one of {', '.join(DECISIONS)}")
     visit = _visit(call, id)
     id, authorisation = visit.id, visit.authorisation
-    status = state_of(AUTHORISATIONS, authorisation)
-    if status in SCA.final:
-        raise Refused(409, "decided", f"the authorisation {id} is {status}: it cannot change any more")
-    if authorisation["approach"] == "embedded":
-        text = f"the authorisation {id} is embedded: the app sends password and one-time password itself"
-        raise Refused(409, "embedded", text)
-    _check_open(visit)
+    _check_undecided(visit)
     if decision != "approve":
         fail(call, id, authorisation)
-    elif SCA.after(status, "confirm"):
+    elif _is_approved(authorisation):
         text = f"the payment user has already approved {id}; now the app must send the confirmation code"
         raise Refused(409, "unconfirmed", text)
     else:
@@ -53,8 +47,19 @@ def _visit(call: Call, id: str) -> Visit:
     raise Refused(404, "authorisation-unknown", f"the session {call.session.id} has no authorisation {id}")
 
 
-def _check_open(visit: Visit) -> None:
-    """Check that the decision has an effect here. Raises Refused."""
+def _is_approved(authorisation: Document) -> bool:
+    """Return whether the payment user has approved, and the app still has to confirm."""
+    return SCA.after(state_of(AUTHORISATIONS, authorisation), "confirm") is not None
+
+
+def _check_undecided(visit: Visit) -> None:
+    """Check that a decision has an effect here. Raises Refused."""
+    status = state_of(AUTHORISATIONS, visit.authorisation)
+    if status in SCA.final:
+        raise Refused(409, "decided", f"the authorisation {visit.id} is {status}: it cannot change any more")
+    if visit.authorisation["approach"] == "embedded":
+        text = f"the authorisation {visit.id} is embedded: the app sends password and one-time password itself"
+        raise Refused(409, "embedded", text)
     family, id = visit.family, visit.resource_id
     what = "payment" if family.name == "cancellation" else family.name
     if not visit.resource:
@@ -70,4 +75,10 @@ def _check_open(visit: Visit) -> None:
 
 def _describe(visit: Visit) -> Document:
     status = changed_state_of(visit.family.collection, visit.resource)
-    return {"id": visit.id, **visit.authorisation, "resourceStatus": status}
+    decisions, closed = [one for one in DECISIONS if one != "approve" or not _is_approved(visit.authorisation)], None
+    try:
+        _check_undecided(visit)
+    except Refused as refused:
+        decisions, closed = [], str(refused)
+    described = {"id": visit.id, **visit.authorisation, "resourceStatus": status}
+    return {**described, "decisions": decisions, "closed": closed}

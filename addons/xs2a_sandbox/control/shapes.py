@@ -17,6 +17,17 @@ class ErrorShape(TypedDict):
     message: str
 
 
+class MoneyShape(TypedDict):
+    amount: str
+    currency: str
+
+
+class AvailableShape(TypedDict):
+    """By the ids of the accounts."""
+
+    available: dict[str, MoneyShape]
+
+
 class ClockShape(TypedDict):
     """`shift` is in seconds, and 0 while the clock is frozen."""
 
@@ -169,7 +180,10 @@ class StatusShape(TypedDict):
 
 
 class AuthorisationShape(TypedDict):
-    """The stored authorisation, with the status of its consent, payment or basket."""
+    """The stored authorisation, with the status of its consent, payment or basket.
+
+    `decisions` are those that are possible now. If there are none, `closed` says why.
+    """
 
     id: str
     status: str
@@ -178,6 +192,8 @@ class AuthorisationShape(TypedDict):
     resource: str
     resourceStatus: str | None
     psuId: NotRequired[str | None]
+    decisions: list[Literal["approve", "decline", "timeout", "error"]]
+    closed: str | None
 
 
 class PsuDecision(TypedDict):
@@ -467,8 +483,8 @@ class JournalShape(TypedDict):
     counts: NotRequired[dict[str, dict[str, int]]]
 
 
-class ForgottenShape(TypedDict):
-    forgotten: int
+class DeletedShape(TypedDict):
+    deleted: int
 
 
 class JournalMatch(TypedDict, total=False):

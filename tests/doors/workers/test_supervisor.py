@@ -75,7 +75,7 @@ def test_a_fault_for_all_sessions_affects_cached_answers_in_every_process(sandbo
     control(sandbox, "POST", "faults", json=fault)
     assert statuses("ci", 8) == [503] * 6 + [200] * 2
     assert statuses("later", 4) == [503] * 4
-    assert control(sandbox, "DELETE", "faults", params={"sessions": "all"}) == {"forgotten": 1}
+    assert control(sandbox, "DELETE", "faults", params={"sessions": "all"}) == {"deleted": 1}
     assert statuses("later", 4) == [200] * 4
 
 
@@ -119,7 +119,7 @@ def test_an_emptied_journal_is_empty_everywhere(sandbox: Serving) -> None:
     for _ in range(4):
         ask(sandbox)
 
-    assert control(sandbox, "DELETE", "journal")["forgotten"] >= 4
+    assert control(sandbox, "DELETE", "journal")["deleted"] >= 4
     assert [numbers(sandbox) for _ in range(4)] == [[], [], [], []]
 
 

@@ -1,6 +1,7 @@
 """The movements on accounts that payments cause over time."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -133,6 +134,15 @@ def compute_available(call: Call, id: str, account: Mapping[str, Any]) -> Decima
     is_moving = call.state.own(MOVING)
     held = balances(account, movements(call, with_id(id, account))) if is_moving else account["balances"]
     return Decimal(find_covering_amount(held) or "0")
+
+
+def list_available(call: Call) -> dict[str, Document]:
+    """Return the money that can be paid from each account, by id. An account with an incomplete document has none."""
+    listed: dict[str, Document] = {}
+    for id, account in call.state.all("accounts").items():
+        with suppress(ArithmeticError, LookupError, TypeError, ValueError):
+            listed[id] = {"amount": str(compute_available(call, id, account)), "currency": account["currency"]}
+    return listed
 
 
 def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:

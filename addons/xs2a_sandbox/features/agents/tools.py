@@ -41,7 +41,7 @@ _PAUSE = 0.2
 def start_session(context: Context, name: Session = "", reset: bool = False) -> dict[str, Any]:
     """Begin a session: a bank of its own, with fresh test data. Returns the base URL for the app.
 
-    Without a name a new session is made. reset=true forgets everything that a named session has stored.
+    Without a name a new session is made. reset=true deletes everything that a named session has stored.
     """
     name = name or f"agent-{secrets.token_hex(4)}"
     client = context.client(name)
@@ -165,13 +165,13 @@ def plant_fault(context: Context, fault: FaultOrder, session: Session = "") -> F
     return context.client(session).add_fault(fault)
 
 
-def remove_faults(context: Context, id: str = "", session: Session = "") -> str:
-    """Remove one fault, or all faults of the session."""
+def delete_faults(context: Context, id: str = "", session: Session = "") -> str:
+    """Delete one fault, or all faults of the session."""
     client = context.client(session)
     if id:
         client.delete_fault(id)
-        return f"{id} removed"
-    return f"{say_count(client.clear_faults()['forgotten'], 'fault')} removed"
+        return f"{id} deleted"
+    return f"{say_count(client.clear_faults()['deleted'], 'fault')} deleted"
 
 
 def decide(
@@ -263,7 +263,7 @@ TOOLS = {
         Tool(why_did_it_fail, reads=True),
         Tool(make_case),
         Tool(plant_fault),
-        Tool(remove_faults),
+        Tool(delete_faults),
         Tool(decide),
         Tool(move_clock),
         Tool(run_campaign),

@@ -74,7 +74,7 @@ class RunSession:
 
     def __exit__(self, *_: object) -> None:
         with suppress(UserMistake):
-            self.client.forget_session(self.name)
+            self.client.delete_session(self.name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(
