@@ -33,6 +33,12 @@ def points(line: ArrowLine) -> list[tuple[float, float]]:
 
 
 @ALL
+def test_a_phone_shows_the_whole_picture_at_three_quarters_of_its_size_or_more(machine: Machine) -> None:
+    """A phone has 290 pixels for it."""
+    assert lay_out(machine).width * 3 / 4 <= 290
+
+
+@ALL
 def test_no_boxes_overlap_and_all_are_inside(machine: Machine) -> None:
     picture = lay_out(machine)
     assert {box.state for box in picture.boxes if not box.is_point} == {*machine.states}

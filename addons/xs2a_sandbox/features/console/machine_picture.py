@@ -15,11 +15,11 @@ _HEIGHT = 34.0
 _ROW = 78.0
 """The distance from one row to the next."""
 _LETTER = 8.6
-_PADDING = 26.0
+_PADDING = 20.0
 _POINT = 22.0
 """The width of the points for beginning and removal."""
 _LANE = 6.0
-_GAP = 16.0
+_GAP = 12.0
 _MARGIN = 14.0
 _TIP = 8.0
 """The length of an arrow's tip."""
