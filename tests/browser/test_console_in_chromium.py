@@ -282,7 +282,7 @@ def test_without_javascript_a_refusal_is_explained_and_a_payment_decided(
 
 
 @pytest.mark.parametrize("name", ["faults", "breakpoints"])
-def test_all_are_removed_only_by_a_second_click_without_a_script(
+def test_all_are_deleted_only_by_a_second_click_without_a_script(
     browser: Any, client: Client, tmp_path: Path, name: str
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
@@ -290,9 +290,9 @@ def test_all_are_removed_only_by_a_second_click_without_a_script(
     address = f"{signed_in(client, page, tmp_path)}/_sandbox/console/{name}"
     page.goto(address)
     press(page, page.get_by_role("button", name="Bank down" if name == "faults" else "Set the breakpoint"))
-    button = page.get_by_role("button", name="Remove 1 ")
+    button = page.get_by_role("button", name="Delete 1 ")
     assert button.count() == 0, "it is in a closed fold"
-    page.click("summary:has-text('Remove all')")
+    page.click("summary:has-text('Delete all')")
     press(page, button)
     assert page.locator("td button.danger").count() == 0
     context.close()

@@ -52,7 +52,8 @@ def test_callbacks_are_listed_and_sent_again(sandbox: Serving) -> None:
         assert "accepted by the app" in page.inner_text("main")
         page.goto(f"{sandbox.direct}/_sandbox/console/bank/consents/{id}")
         timeline = page.inner_text("ol.timeline")
-        assert "callback POST" in timeline
+        assert f"callback POST {app.url}" in timeline
+        assert f"callback to {app.url.split('/')[2]}" in page.inner_text("p.way")
         assert "consentStatus rejected" in timeline
         assert "has not been told" not in timeline
         state = plain.storage_state()

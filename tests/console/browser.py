@@ -69,7 +69,7 @@ class Browser:
         return self.run(self.app.send(method, target, **more))
 
 
-def payment(browser: Browser, creditor: str = "Nahversorger Talblick", amount: str = "12.50", **members: str) -> str:
+def payment(browser: Browser, creditor: str = "Nahversorger Talblick", amount: str = "12.50", **members: Any) -> str:
     body = {
         "debtorAccount": {"iban": ACCOUNT, "currency": "EUR"},
         "instructedAmount": {"amount": amount, "currency": "EUR"},

@@ -39,7 +39,7 @@ def text_of(page: str, name: str) -> str:
     return unescape(found[1])
 
 
-def test_breakpoints_are_set_listed_and_removed(browser: Browser) -> None:
+def test_breakpoints_are_set_listed_and_deleted(browser: Browser) -> None:
     assert "Nothing is held" in browser.page(PAGE)
     form = {"operation": "consent-*", "does": "", "method": "GET", "on": "response", "next": "2", "timeout": "30s"}
     browser.page(PAGE, form, 303)
@@ -47,9 +47,9 @@ def test_breakpoints_are_set_listed_and_removed(browser: Browser) -> None:
     page = browser.page(PAGE)
     assert "GET consent-*" in page
     assert "not used yet, 2 left" in page
-    assert "Remove 2 breakpoints</button>" in page
+    assert "Delete 2 breakpoints</button>" in page
     assert "all requests" in page
-    browser.page(PAGE, {"remove": "break-1"}, 303)
+    browser.page(PAGE, {"delete": "break-1"}, 303)
     assert "break-1" not in browser.page(PAGE)
     browser.page(PAGE, {"clear": "all"}, 303)
     assert "break-2" not in browser.page(PAGE)

@@ -9,7 +9,7 @@ from xs2a_sandbox.features.console.faults import PRESETS
 from xs2a_sandbox.features.console.visit import wrong_field
 
 
-def test_faults_are_added_listed_and_removed(browser: Browser) -> None:
+def test_faults_are_added_listed_and_deleted(browser: Browser) -> None:
     page = "/_sandbox/console/faults"
     browser.page(page, {"operation": "account-list", "status": "503", "next": "3", "method": "", "fault": ""}, 303)
     browser.page(page, {"fault": "reset", "after": "true", "every": "2"}, 303)
@@ -19,7 +19,7 @@ def test_faults_are_added_listed_and_removed(browser: Browser) -> None:
     assert "account-list, 3 times" in listed
     assert '?search=rule:fault-1">used once<' in listed
     assert "the connection is reset, only after the bank has done it" in listed
-    browser.page(page, {"remove": "fault-1"}, 303)
+    browser.page(page, {"delete": "fault-1"}, 303)
     assert "fault-1" not in browser.page(page)
     browser.page(page, {"clear": "all"}, 303)
     assert browser.app_asks("GET", "/v1/accounts").status == 400
@@ -106,15 +106,15 @@ def test_a_refusal_is_about_the_field_that_it_names_or_quotes(problem: str, sent
     assert wrong_field(problem, ("operation", "status", "rule", "next"), sent) == field
 
 
-def test_a_preset_is_added_for_all_sessions_and_removed_for_all(browser: Browser) -> None:
+def test_a_preset_is_added_for_all_sessions_and_deleted_for_all(browser: Browser) -> None:
     browser.page("/_sandbox/console/faults", {"preset": "slow", "sessions": "all"}, 303)
     browser.page("/_sandbox/console/faults", {"status": "503", "operation": "consent-status"}, 303)
     page = browser.page("/_sandbox/s/ci/console/faults")
     assert re.findall(r"<strong>(fault[^<]*)</strong>", page) == ["fault-all-1"]
     assert '<span class="state">all sessions</span>' in page
     assert "not used yet" in page
-    assert "Remove all of this session" not in page
-    assert "Remove all of this session" in browser.page("/_sandbox/console/faults")
+    assert "Delete all of this session" not in page
+    assert "Delete all of this session" in browser.page("/_sandbox/console/faults")
     browser.page("/_sandbox/console/faults", {"clear": "session"}, 303)
     assert "fault-all-1" in browser.page("/_sandbox/console/faults")
     browser.page("/_sandbox/s/ci/console/faults", {"clear": "all"}, 303)

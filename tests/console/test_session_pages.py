@@ -1,11 +1,12 @@
 """The pages of a session's time, and of all sessions."""
 
 import asyncio
+import html
 import re
 
 import pytest
 
-from tests.console.browser import BASE, Browser, payment
+from tests.console.browser import ACCOUNT, BASE, Browser, payment
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client
 
@@ -58,6 +59,24 @@ def test_all_that_falls_due_is_linked(browser: Browser) -> None:
     assert f'/_sandbox/console/bank/consents/{made["consentId"]}"' in due
 
 
+@pytest.mark.parametrize(
+    ("psu", "account", "event"),
+    [
+        ("anna", ACCOUNT, "expires"),
+        # Mira confirms in the bank's app.
+        ("mira", "AT479880000060071502", "is approved in the bank's app"),
+    ],
+)
+def test_the_next_event_of_an_authorisation_names_what_it_is_for(
+    browser: Browser, psu: str, account: str, event: str
+) -> None:
+    id = payment(browser, debtorAccount={"iban": account})
+    path = f"/v1/payments/sepa-credit-transfers/{id}/authorisations"
+    browser.app_asks("POST", path, json={}, headers={"PSU-ID": psu})
+    due = html.unescape(browser.page(TIME)).partition("Next events")[2]
+    assert f"Authorisation of a payment (12.50 EUR to Nahversorger Talblick)</a> {event}<" in due
+
+
 def test_the_clock_moves_to_the_next_event(browser: Browser) -> None:
     made = browser.app_asks("POST", "/v1/consents", json=bodies.consent(validUntil=facts.today(1))).json()
     place = f"/v1/consents/{made['consentId']}/status"
@@ -104,7 +123,7 @@ def test_the_session_that_was_active_last_is_first_with_its_exchanges(browser: B
     assert f"<code>{BASE}/s/ci</code>" in page
     assert f"<code>{BASE}</code>" in page
     assert "<code>X-Sandbox-Session: ci</code>" in page
-    # It has changed nothing, so there is nothing to forget.
+    # It has changed nothing, so there is nothing to delete.
     assert 'value="ci"' not in page
 
 
@@ -117,15 +136,15 @@ def test_many_sessions_without_stored_data_are_folded(browser: Browser) -> None:
     assert re.findall(r'<h2 id="session-([\w-]+)">', folded) == [f"campaign-{number}" for number in (5, 4, 3, 2, 1, 0)]
 
 
-def test_a_session_is_forgotten_once(browser: Browser) -> None:
+def test_a_session_is_deleted_once(browser: Browser) -> None:
     browser.page("/s/ci" + TIME, {"move": "1d"}, 303)
     assert 'value="ci"' in browser.page(SESSIONS)
-    browser.page(SESSIONS, {"forget": "ci"}, 303)
+    browser.page(SESSIONS, {"delete": "ci"}, 303)
     assert 'value="ci"' not in browser.page(SESSIONS)
-    assert "unknown session ci" in browser.page(SESSIONS, {"forget": "ci"}, 400)
+    assert "unknown session ci" in browser.page(SESSIONS, {"delete": "ci"}, 400)
 
 
-def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
+def test_a_session_is_reset_and_deleted(browser: Browser) -> None:
     payment(browser)
     browser.page("/_sandbox/console/time", {"move": "1d"}, 303)
     browser.page("/_sandbox/console/bank", {"reset": "session"}, 303)
@@ -133,7 +152,7 @@ def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
     asyncio.run(Client(browser.engine, "ci").send("POST", "/v1/consents", json={}))
     browser.page("/_sandbox/s/ci/console/time", {"move": "1d"}, 303)
     assert "/_sandbox/s/ci/console/bank" in browser.page("/_sandbox/console/sessions")
-    browser.page("/_sandbox/console/sessions", {"forget": "ci"}, 303)
+    browser.page("/_sandbox/console/sessions", {"delete": "ci"}, 303)
     assert 'value="ci"' not in browser.page("/_sandbox/console/sessions")
     assert (
         browser.ask("GET", "/_sandbox/console/sessions?open=new").headers["location"] == "/_sandbox/s/new/console/bank"

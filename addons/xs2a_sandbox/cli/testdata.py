@@ -11,6 +11,9 @@ from xs2a_sandbox.cli.flags import bank_flags
 from xs2a_sandbox.cli.help import command, json_option
 from xs2a_sandbox.config import load_settings
 
+_TITLES = {"balance": "available"}
+"""The titles of columns that are not the names of the members in JSON."""
+
 Collections = Mapping[str, Mapping[str, Any]]
 
 
@@ -43,7 +46,7 @@ def testdata(as_json: bool, **flags: Any) -> None:
         if not rows:
             continue
         for column in rows[0]:
-            table.add_column(column, overflow="fold")
+            table.add_column(_TITLES.get(column, column), overflow="fold")
         for row in rows:
             table.add_row(*(Text(_cell(value)) for value in row.values()))
         console.print(table)

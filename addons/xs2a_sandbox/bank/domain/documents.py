@@ -3,15 +3,20 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from xs2a_sandbox.bank.domain.accounts import number_of
 from xs2a_sandbox.bank.domain.amounts import write_amount
 from xs2a_sandbox.bank.domain.lifecycle import CONSENT
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
+from xs2a_sandbox.wording import say_count
 
 _WITH_STATES = {AUTHORISATIONS, *(family.collection for family in FAMILIES.values())}
 """The collections whose documents have a state. The status of an account means something else."""
 _AUTHORISED = frozenset(transition.to for transition in CONSENT.transitions if transition.event == "authorised by all")
 
+
 type Members = Mapping[str, Any]
+type State = Mapping[str, dict[str, Any]]
+"""The collections that documents may refer to."""
 
 
 def state_of(collection: str, document: Members) -> str:
@@ -56,21 +61,22 @@ def name_of(collection: str, document: Members) -> str:
     """Return a readable name for a document, such as `5,000.00 EUR to Nahversorger`, or an empty string."""
     if collection in ("payments", "mandates"):
         creditors = [(part.get("creditor") or {}).get("name") for part in document.get("parts") or ()]
-        money = _format_money(document.get("amount"))
+        money = format_money(document.get("amount"))
         payee = f"{len(creditors)} payees" if len(creditors) > 1 else (creditors or [None])[0]
         return " to ".join(filter(None, (money, payee)))
     if collection == "consents":
         count = len(document.get("accounts") or ())
         return f"Access to {count} account{'' if count == 1 else 's'}"
     if collection == AUTHORISATIONS:
-        who = f" by {document['psuId']}" if document.get("psuId") else ""
-        return f"{str(document.get('approach', '')).capitalize()} for a {document.get('family', 'resource')}{who}"
+        return f"Authorisation of a {document.get('family', 'document')}"
     if collection == "baskets":
-        return f"{sum(len(document.get(listed) or ()) for listed in ('payments', 'consents'))} in a basket"
+        counts = ((len(document.get(f"{listed}s") or ()), listed) for listed in ("payment", "consent"))
+        return f"Basket of {' and '.join(say_count(*one) for one in counts if one[0]) or 'nothing'}"
     return str(document.get("name") or "")
 
 
-def _format_money(amount: Any) -> str | None:
+def format_money(amount: Any) -> str | None:
+    """Return an amount with its currency, or None if it is not one."""
     if not isinstance(amount, dict):
         return None
     try:
@@ -79,19 +85,35 @@ def _format_money(amount: Any) -> str | None:
         return None
 
 
-def describe(collection: str, document: Members) -> Iterator[str]:
-    """Yield the texts by which people recognise a document: accounts, names, products, end-to-end ids, amounts."""
+def describe(collection: str, document: Members, state: State) -> Iterator[str]:
+    """Yield the texts by which people recognise a document: accounts, names, products, end-to-end ids, amounts.
+
+    A document that is not in `state` is named by its id.
+    """
     if collection == "consents":
-        yield from (str(account) for account in document.get("accounts", ()))
+        yield from (_number(str(account), state) for account in document.get("accounts", ()))
         if until := document.get("valid_until"):
             yield f"until {until}"
     elif collection == AUTHORISATIONS:
-        yield from (str(document[name]) for name in ("family", "resource", "approach", "psuId") if document.get(name))
+        by = document.get("psuId") and f"by {document['psuId']}"
+        yield from filter(None, (_name_resource(document, state), document.get("approach"), by))
     else:
         yield from (str(document[name]) for name in ("name", "product") if document.get(name))
         creditors = (part.get("creditor") or {} for part in (document.get("parts") or ())[:1])
         yield from (str(creditor["name"]) for creditor in creditors if creditor.get("name"))
         if ids := list(end_to_end_ids(document)):
             yield f"end-to-end id {ids[0]}" if len(ids) == 1 else f"end-to-end ids {ids[0]} and {len(ids) - 1} more"
-    amounts = [document.get("amount"), *(b.get("amount") for b in document.get("balances", ())[:1])]
-    yield from filter(None, map(_format_money, amounts))
+        yield from filter(None, (format_money(document.get("amount")),))
+
+
+def _number(account: str, state: State) -> str:
+    for collection in ("accounts", "cards"):
+        if found := state.get(collection, {}).get(account):
+            return number_of({"id": account, **found})
+    return account
+
+
+def _name_resource(authorisation: Members, state: State) -> str:
+    family, id = FAMILIES.get(authorisation.get("family", "")), str(authorisation.get("resource") or "")
+    found = state.get(family.collection, {}).get(id) if family else None
+    return name_of(family.collection, found) or id if family and found else id

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from xs2a_sandbox.bank import loading
+from xs2a_sandbox.bank.domain.documents import State
 from xs2a_sandbox.cli import explain as explanations
 from xs2a_sandbox.cli.journal import format_exchange, list_exchanges
 from xs2a_sandbox.control import journal
@@ -21,7 +22,7 @@ from xs2a_sandbox.control.shapes import DescribedRequest, FaultOrder, FaultShape
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.agents.context import Context
 from xs2a_sandbox.features.agents.tool import Tool
-from xs2a_sandbox.features.console.documents import MACHINES, row
+from xs2a_sandbox.features.console.documents import AVAILABLE, MACHINES, row
 from xs2a_sandbox.features.console.runs import campaigns, comparisons
 from xs2a_sandbox.features.console.runs.background import BackgroundCommands, BackgroundRun
 from xs2a_sandbox.features.pytest.controls import Controls, refuse_to_begin
@@ -93,8 +94,9 @@ def list_items(
             found = list(client.sessions()["sessions"])
         case _:
             collection = _COLLECTIONS.get(what, what)
-            documents = client.collection(collection, redacted=True)
-            found = [_row(collection, id, document) for id, document in reversed(documents.items())]
+            state = _read_state(client)
+            documents = state.get(collection, {})
+            found = [_row(collection, id, document, state) for id, document in reversed(documents.items())]
     fitting = [one for one in found if search.casefold() in str(one).casefold()]
     return {"found": len(fitting), what: fitting[:limit]}
 
@@ -283,9 +285,13 @@ def _new_file(name: str) -> Path:
     return file
 
 
-def _row(collection: str, id: str, document: Any) -> dict[str, str]:
+def _read_state(client: Client) -> dict[str, dict[str, Any]]:
+    return {**client.collections(redacted=True), AVAILABLE: {**client.available()["available"]}}
+
+
+def _row(collection: str, id: str, document: Any, state: State) -> dict[str, str]:
     """Return the entry of a list as the console shows it, without empty members."""
-    shown = row(collection, id, document)
+    shown = row(collection, id, document, state)
     names = ("id", "name", "status", "meaning", "created", "references", "details")
     return {name: shown[name] for name in names if shown[name]}
 
@@ -299,13 +305,13 @@ def _explain_exchange(client: Client, number: int) -> str:
 
 def _explain_document(client: Client, id: str) -> str:
     id = id.lower()
-    state = client.collections(redacted=True)
+    state = _read_state(client)
     collection = next((name for name in MACHINES if id in state.get(name, ())), None)
     if collection is None:
         raise UserMistake(f"the session has no consent, payment, basket or authorisation {id}: list_items shows them")
-    lines = [_sentence(collection, id, state[collection][id])]
+    lines = [_sentence(collection, id, state[collection][id], state)]
     lines += [
-        _sentence("authorisations", authorisation, document)
+        _sentence("authorisations", authorisation, document, state)
         for authorisation, document in state.get("authorisations", {}).items()
         if document.get("resource") == id
     ]
@@ -317,8 +323,8 @@ def _explain_document(client: Client, id: str) -> str:
     return "\n".join(lines)
 
 
-def _sentence(collection: str, id: str, document: Mapping[str, Any]) -> str:
-    shown = row(collection, id, document)
+def _sentence(collection: str, id: str, document: Mapping[str, Any], state: State) -> str:
+    shown = row(collection, id, document, state)
     created = f"created {shown['created']}" if shown["created"] else ""
     more = "; ".join(filter(None, (shown["meaning"], shown["details"], created)))
     return f"{collection} {id}: {shown['name']}, {shown['status']} ({more})"

@@ -1,12 +1,13 @@
 """Shows the bank's documents, the events that can happen to each, and how each reached its state."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from xs2a_sandbox.bank.domain.documents import State
 from xs2a_sandbox.bank.domain.lifecycle import OVER, REMOVED, SCA
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
-from xs2a_sandbox.bank.handlers.approaches import EMBEDDED
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.documents import row
 from xs2a_sandbox.features.console.life import Life, make_life, timeline
@@ -26,7 +27,7 @@ _COLLECTIONS = (
     ("Payees", "payees"),
     ("Customers", "psus"),
 )
-_DECISIONS = (("approve", "succeed"), ("decline", "fail"), ("timeout", "fail"), ("error", "fail"))
+_DECISIONS = {"approve": "succeed", "decline": "fail", "timeout": "fail", "error": "fail"}
 """The decisions of a payment user, each with its event in the state machine."""
 VERBS = {
     "authorised by all": "approve",
@@ -44,10 +45,23 @@ VERBS = {
     "funds do not cover it": "fail for want of funds",
 }
 """The labels of buttons for events. Other events are shown with their own names."""
-
-
 _FILTERED = ("name", "id", "status", "references", "created", "details")
 """The members of a row that the filter searches."""
+
+
+_NEWEST = 5
+"""The most documents of a collection that are shown until the user asks for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A collection on the page. `count` is the number of its documents, of which `rows` may be only the newest."""
+
+    title: str
+    name: str
+    rows: Sequence[Mapping[str, str]]
+    count: int
+    is_open: bool
 
 
 async def bank(visit: ConsoleVisit) -> Response:
@@ -55,7 +69,7 @@ async def bank(visit: ConsoleVisit) -> Response:
     if "reset" in visit.form:
         await visit.ask("POST", "reset")
         return visit.go("bank")
-    state = await visit.ask("GET", "state")
+    state = await visit.read_state()
     if visit.is_sent:
         try:
             await create(visit, state)
@@ -64,12 +78,7 @@ async def bank(visit: ConsoleVisit) -> Response:
             problem, wrong = str(error), error.field
         except Refused as refused:
             problem = str(refused)
-    searched = visit.query.get("filter", "").strip()
-    collections = [
-        (title, name, [one for one in _rows(name, state[name]) if _fits(one, searched)])
-        for title, name in _COLLECTIONS
-        if name in state
-    ]
+    searched, shown = visit.query.get("filter", "").strip(), visit.query.get("show", "")
     changes = await read_changes(visit, state)
     return visit.page(
         "bank.html",
@@ -78,15 +87,25 @@ async def bank(visit: ConsoleVisit) -> Response:
         problem=problem,
         wrong=wrong,
         searched=searched,
-        collections=[one for one in collections if one[2] or not searched],
+        shown=shown,
+        listings=list(_list(state, searched, shown)),
         forms=show_forms(visit, state),
         most_entries=MOST_ENTRIES,
-        changes=[row(collection, id, one) for collection in changes for id, one in changes[collection].items()],
+        changes=[row(collection, id, one, state) for collection in changes for id, one in changes[collection].items()],
     )
 
 
-def _rows(collection: str, documents: dict[str, Any]) -> Iterator[dict[str, str]]:
-    yield from (row(collection, id, document) for id, document in reversed(documents.items()))
+def _list(state: State, searched: str, shown: str) -> Iterator[Listing]:
+    """Yield the collections: those that the user searches or asks for are open, otherwise those that requests fill."""
+    for title, name in _COLLECTIONS:
+        documents = state.get(name, {})
+        rows = [row(name, id, document, state) for id, document in reversed(documents.items())]
+        if searched:
+            if found := [one for one in rows if _fits(one, searched)]:
+                yield Listing(title, name, found, len(found), is_open=True)
+        elif rows:
+            is_open = name == shown if shown else any(one["created"] for one in rows)
+            yield Listing(title, name, rows if name == shown else rows[:_NEWEST], len(rows), is_open)
 
 
 def _fits(row: Mapping[str, str], searched: str) -> bool:
@@ -107,11 +126,14 @@ async def document(visit: ConsoleVisit) -> Response:
             return visit.go(f"bank/{path}")
         except Refused as refused:
             problem = str(refused)
-    kept = await visit.ask("GET", f"state/{path}")
-    authorisations = await visit.ask("GET", "state/authorisations")
+    kept, state = await visit.ask("GET", f"state/{path}"), await visit.read_state()
     steps = await timeline(visit, id)
     life = make_life(visit, collection, kept, steps)
-    shown = row(collection, id, kept)
+    shown = row(collection, id, kept, state)
+    events, closed = await _list_events(visit, collection, id, life) if life else ([], "")
+    resource = _find_resource(kept, state) if collection == AUTHORISATIONS else None
+    # The page of an authorisation links what it is for.
+    details = shown["details"].removeprefix(f"{resource['name']}, ") if resource else shown["details"]
     return visit.page(
         "document.html",
         "Bank",
@@ -120,45 +142,40 @@ async def document(visit: ConsoleVisit) -> Response:
         collection=collection,
         id=id,
         name=shown["name"],
-        details=", ".join(filter(None, (shown["details"], shown["created"] and f"created {shown['created']}"))),
+        details=", ".join(filter(None, (details, shown["created"] and f"created {shown['created']}"))),
         document=kept,
         life=life,
         steps=steps,
-        events=_happenings(collection, kept, life) if life else (),
-        resource=await _find_resource(visit, kept) if collection == AUTHORISATIONS else None,
-        is_embedded=_is_embedded(collection, kept),
+        events=events,
+        closed=closed,
+        resource=resource,
         user_page=await find_user_page(visit, collection, kept, steps) if life else None,
         authorisations=[
-            row(AUTHORISATIONS, authorisation_id, document)
-            for authorisation_id, document in authorisations.items()
+            row(AUTHORISATIONS, authorisation_id, document, state)
+            for authorisation_id, document in state.get(AUTHORISATIONS, {}).items()
             if document.get("resource") == id
         ],
     )
 
 
-async def _find_resource(visit: ConsoleVisit, authorisation: Mapping[str, Any]) -> dict[str, str] | None:
+def _find_resource(authorisation: Mapping[str, Any], state: State) -> dict[str, str] | None:
     """Return what an authorisation is for, as an entry of a list, or None if it no longer exists."""
     family, id = FAMILIES.get(authorisation.get("family", "")), str(authorisation.get("resource") or "")
-    if family is None or not id:
-        return None
-    try:
-        return row(family.collection, id, await visit.ask("GET", f"state/{family.collection}/{quote(id, safe='')}"))
-    except Refused:
-        return None
+    found = state.get(family.collection, {}).get(id) if family else None
+    return row(family.collection, id, found, state) if family and found else None
 
 
-def _is_embedded(collection: str, document: Mapping[str, Any]) -> bool:
-    """Return whether the app itself sends the customer's password. Then there is nothing to decide at the bank."""
-    return collection == AUTHORISATIONS and document.get("approach") == EMBEDDED
+async def _list_events(
+    visit: ConsoleVisit, collection: str, id: str, life: Life
+) -> tuple[list[tuple[str, str, str]], str]:
+    """Return the possible next events of a document, each with its label and the state that it leads to.
 
-
-def _happenings(collection: str, document: Mapping[str, Any], life: Life) -> list[tuple[str, str, str]]:
-    """Return the possible next events of a document, each with its label and the state that it leads to."""
+    If there are none, also return the reason.
+    """
     if collection == AUTHORISATIONS:
-        if life.is_final or _is_embedded(collection, document):
-            return []
+        answer = await visit.ask("GET", f"sca/{quote(id, safe='')}")
         leads = {transition.event: transition.to for transition in SCA.transitions}
-        is_approved = bool(SCA.after(life.status, "confirm"))
-        return [(name, name, leads[event]) for name, event in _DECISIONS if not (is_approved and name == "approve")]
+        events = [(name, name, leads[_DECISIONS[name]]) for name in answer["decisions"]]
+        return events, answer["closed"] or ""
     events = [(t.event, VERBS.get(t.event, t.event), t.to) for t in life.machine.transitions if life.status in t.states]
-    return sorted(events, key=lambda event: (event[1] != "approve", event[2] == REMOVED))
+    return sorted(events, key=lambda event: (event[1] != "approve", event[2] == REMOVED)), ""

@@ -1,4 +1,4 @@
-"""The breakpoints of a session: list, set and remove them; edit and release held exchanges."""
+"""The breakpoints of a session: list, set and delete them; edit and release held exchanges."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ async def breakpoints(visit: ConsoleVisit) -> Response:
     problem, sent = "", {name: visit.form.get(name, "").strip() for name in _FIELDS}
     if visit.is_sent:
         try:
-            if id := visit.form.get("remove"):
+            if id := visit.form.get("delete"):
                 await visit.ask("DELETE", f"breaks/{quote(id, safe='')}")
             elif "clear" in visit.form:
                 await visit.ask("DELETE", "breaks")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from xs2a_sandbox.bank.domain.accounts import number_of
-from xs2a_sandbox.bank.domain.documents import describe, end_to_end_ids, name_of, state_of
+from xs2a_sandbox.bank.domain.documents import State, describe, end_to_end_ids, format_money, name_of, state_of
 from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, SCA, Machine
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 
@@ -13,13 +13,15 @@ MACHINES: Mapping[str, Machine] = {
     AUTHORISATIONS: SCA,
 }
 """The state machine of each collection."""
+AVAILABLE = "_available"
+"""The money that can be paid from each account, among the collections of the state."""
 _DECIDING = ("authorised by all", "succeed")
 _CANCELLING = ("cancel", "cancellation authorised")
 _FAILING = ("refused", "fail", "funds do not cover it", "withdrawn by the customer", "delete, kept", "delete", OVER)
 
 
-def row(collection: str, id: str, document: Any) -> dict[str, str]:
-    """Return an entry of a list."""
+def row(collection: str, id: str, document: Any, state: State) -> dict[str, str]:
+    """Return an entry of a list. `state` has the documents to which this one refers."""
     members = document if isinstance(document, dict) else {}
     machine, status, title = MACHINES.get(collection), state_of(collection, members), name_of(collection, members)
     return {
@@ -31,15 +33,17 @@ def row(collection: str, id: str, document: Any) -> dict[str, str]:
         "meaning": machine.meanings.get(status, "") if machine else "",
         "created": str(members.get("created_at") or "")[:19].replace("T", " "),
         "references": " ".join(end_to_end_ids(members)),
-        "details": ", ".join(word for word in _details(collection, id, members) if word not in title),
+        "details": ", ".join(word for word in _details(collection, id, members, state) if word not in title),
     }
 
 
-def _details(collection: str, id: str, members: Mapping[str, Any]) -> Iterator[str]:
+def _details(collection: str, id: str, members: Mapping[str, Any], state: State) -> Iterator[str]:
     """Yield what distinguishes a document from the others, for an account first its number if that is not its id."""
-    if collection == "accounts" and (number := number_of({"id": id, **members})) != id:
+    if collection in ("accounts", "cards") and (number := number_of({"id": id, **members})) != id:
         yield number
-    yield from describe(collection, members)
+    yield from describe(collection, members, state)
+    if collection == "accounts" and (money := format_money(state.get(AVAILABLE, {}).get(id))):
+        yield f"{money} available"
 
 
 def _tone(machine: Machine, status: str) -> str:

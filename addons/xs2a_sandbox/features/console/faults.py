@@ -69,7 +69,7 @@ async def faults(visit: ConsoleVisit) -> Response:
     problem, sent = "", {name: visit.form.get(name, "").strip() for name in _FIELDS}
     if visit.is_sent:
         try:
-            if id := visit.form.get("remove"):
+            if id := visit.form.get("delete"):
                 await visit.ask("DELETE", f"faults/{quote(id, safe='')}")
             elif "clear" in visit.form:
                 await visit.ask("DELETE", "faults?sessions=all" if visit.form["clear"] == "all" else "faults")

@@ -26,16 +26,21 @@ _TIMELINE = 50
 
 @dataclass(frozen=True, slots=True)
 class TimelineStep:
-    """An exchange about a document. `page` is the payment user's page, if the answer links one."""
+    """An exchange about a document, sent to `origin`. `page` is the payment user's page, if the answer links one."""
 
     exchange: Mapping[str, Any]
     states: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
     page: str | None
+    origin: str
 
     @property
     def is_callback(self) -> bool:
         return _is_callback(self.exchange)
+
+    @property
+    def host(self) -> str:
+        return self.origin.partition("://")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +84,9 @@ class Life:
 async def documents_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[tuple[dict[str, str], Life | None]]:
     """Return the documents with a state whose ids an exchange mentions, each as an entry of a list with its life."""
     words = set(_WORD.findall(json.dumps(exchange, ensure_ascii=False)))
-    state = await visit.ask("GET", "state")
+    state = await visit.read_state()
     return [
-        (row(collection, id, document), make_life(visit, collection, document, await timeline(visit, id)))
+        (row(collection, id, document, state), make_life(visit, collection, document, await timeline(visit, id)))
         for collection in MACHINES
         for id, document in state.get(collection, {}).items()
         if id in words
@@ -102,7 +107,7 @@ async def timeline(visit: ConsoleVisit, id: str) -> tuple[TimelineStep, ...]:
         body, pages = exchange["request" if _is_callback(entry) else "answer"].get("body"), things.pages
         links = tuple(_hrefs(body, pages))
         page = next((href for name, href in links if name in pages and _PAGE.match(href)), None)
-        steps.append(TimelineStep(entry, tuple(_reported_states(body, things)), links, page))
+        steps.append(TimelineStep(entry, tuple(_reported_states(body, things)), links, page, exchange["origin"]))
     return tuple(steps)
 
 

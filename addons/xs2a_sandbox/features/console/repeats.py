@@ -24,4 +24,4 @@ def count_repeats(steps: "Sequence[TimelineStep]", shown: object = "") -> "list[
 
 def _what(step: "TimelineStep") -> tuple[Any, ...]:
     one = step.exchange
-    return one["operation"], one["method"], one["status"], one["fault"], step.states
+    return step.origin, one["operation"], one["method"], one["status"], one["fault"], step.states

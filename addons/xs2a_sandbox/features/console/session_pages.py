@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from xs2a_sandbox.bank.domain.documents import name_of
+from xs2a_sandbox.bank.domain.documents import State, describe, name_of
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.clock_words import say_clock
 from xs2a_sandbox.features.console.visit import ConsoleVisit, prefix_of
@@ -38,9 +39,8 @@ async def time(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     clock, due = await visit.ask("GET", "clock"), await visit.ask("GET", "due")
-    events = [
-        {**one, "name": await _name(visit, one), "verb": _VERBS.get(one["collection"], "is due")} for one in due["due"]
-    ]
+    state = await visit.read_state()
+    events = [{**one, "name": _name(one, state), "verb": _verb(one, state)} for one in due["due"]]
     return visit.page(
         "time.html",
         "Time",
@@ -71,13 +71,18 @@ async def _seconds_until(visit: ConsoleVisit, moment: str) -> str:
     return f"{max(1, int(left) + 1)}s"
 
 
-async def _name(visit: ConsoleVisit, due: Mapping[str, Any]) -> str:
-    """Return the name of the document that is due, or its id."""
-    try:
-        document = await visit.ask("GET", f"state/{quote(due['collection'], safe='')}/{quote(due['id'], safe='')}")
-    except Refused:
-        return str(due["id"])
-    return name_of(due["collection"], document) or str(due["id"])
+def _name(due: Mapping[str, Any], state: State) -> str:
+    """Return the name of the document that is due, or its id. An authorisation is named with what it is for."""
+    document = state.get(due["collection"], {}).get(due["id"], {})
+    name = name_of(due["collection"], document) or str(due["id"])
+    subject = next(describe(due["collection"], document, state), "") if due["collection"] == AUTHORISATIONS else ""
+    return f"{name} ({subject})" if subject else name
+
+
+def _verb(due: Mapping[str, Any], state: State) -> str:
+    document = state.get(due["collection"], {}).get(due["id"], {})
+    is_decided = document.get("status") == "deciding" and document.get("decides")
+    return "is approved in the bank's app" if is_decided else _VERBS.get(due["collection"], "is due")
 
 
 _ALL = 100_000
@@ -90,7 +95,7 @@ async def sessions(visit: ConsoleVisit) -> Response:
     problem = wrong = ""
     if visit.is_sent:
         try:
-            await visit.ask("DELETE", f"sessions/{quote(visit.form.get('forget', ''), safe='')}")
+            await visit.ask("DELETE", f"sessions/{quote(visit.form.get('delete', ''), safe='')}")
             return visit.go("sessions")
         except Refused as refused:
             problem = str(refused)

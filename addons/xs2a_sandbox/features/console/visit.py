@@ -10,6 +10,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.clock_words import say_clock
+from xs2a_sandbox.features.console.documents import AVAILABLE
 from xs2a_sandbox.features.console.html import show
 from xs2a_sandbox.features.console.runs.background import BackgroundCommands
 from xs2a_sandbox.http import Headers, Request, Response
@@ -86,6 +87,11 @@ class ConsoleVisit:
         if response.status >= 400:
             raise Refused(response.status, value["error"], value["message"])
         return value
+
+    async def read_state(self) -> dict[str, dict[str, Any]]:
+        """Return all collections of the session, and the money that can be paid from its accounts."""
+        state: dict[str, dict[str, Any]] = await self.ask("GET", "state")
+        return {**state, AVAILABLE: (await self.ask("GET", "available"))["available"]}
 
     async def list_held(self) -> list[dict[str, Any]]:
         """Return the exchanges that breakpoints hold, or an empty list if they are unknown."""
