@@ -304,7 +304,7 @@ class Bank:
         if behaviour.handler:
             handler = collect_handlers()[behaviour.handler]
             call.options = {**handler.defaults, **call.options}
-            scope["result"] = handler.run(call)
+            scope["result"] = handler(call)
             for rule, parameters in reversed(decision.amendments):
                 if rule.behaviour.amend and (change := rule.behaviour.amend.result):
                     amending = call.with_path(scope, parameters)
