@@ -46,6 +46,7 @@ def test_valid_json(text: bytes, value: Any) -> None:
         (b'[{"a": 1}, {"a": 1}]', []),
         (b'[[{"a": 1, "a": 1}]]', ["a"]),
         (b'{"a": "\\u003a", "a" : {}}', ["a"]),
+        (b'{"a": 1, "a": "\\u003A"}', ["a"]),
     ],
 )
 def test_colons_in_strings_are_not_members(text: bytes, twice: list[str]) -> None:

@@ -186,15 +186,18 @@ def _visit_of(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
         return None
     properties = node.schema["properties"].items()
     visits = {name: (pointer_text((name,)), _visit(node.at(schema), begun)) for name, schema in properties}
+    below = [name for name, (_, visit) in visits.items() if visit]
 
     def visit_object(value: Any, pointer: str, pointers: list[str]) -> None:
-        for name, inner in value.items() if isinstance(value, dict) else ():
+        if not isinstance(value, dict):
+            return
+        for name in below if value.keys() <= visits.keys() else value:
             if name not in visits:
                 pointers.append(pointer + pointer_text((name,)))
-                continue
-            step, visit = visits[name]
-            if visit:
-                visit(inner, pointer + step, pointers)
+            elif name in value:
+                step, visit = visits[name]
+                if visit:
+                    visit(value[name], pointer + step, pointers)
 
     return visit_object
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+import msgspec
+
 from xs2a_sandbox.bank.domain.access import IDENTIFIERS, strip_reference
 from xs2a_sandbox.bank.domain.accounts import iban_of
 from xs2a_sandbox.bank.domain.amounts import decimals_of
@@ -168,9 +170,8 @@ def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Documen
         if account := (part.get("creditor") or {}).get("account"):
             check_currency(call, account, "parts", number, "creditor", "account")
     _check_dates(call, order)
-    amount = _total(moneys) if kind == BULK else dict(zip(("currency", "amount"), moneys[0], strict=True))
     written = write_order({**order, "instant": call.take("instant")}, account_id)
-    members = {"kind": kind, **written, "amount": amount}
+    members = {"kind": kind, **written, "amount": _total(moneys) if kind == BULK else _write_money(*moneys[0])}
     if read_truth(call.take("verify_payees")):
         verified = [_verify_payee(call, part) for part in written["parts"]]
         if any(verified):
@@ -355,8 +356,26 @@ _TEXTS: Mapping[str, Any] = {
 """The members of a part that must be texts, and the objects that contain texts."""
 
 
+def _make_type(members: Mapping[str, Any]) -> Any:
+    """Return the type of an object with these members, each of which can be missing or null."""
+    types = ((name, str if form is str else _make_type(form)) for name, form in members.items())
+    return msgspec.defstruct("Texts", [(name, member | None, None) for name, member in types])
+
+
+_PART = _make_type(_TEXTS)
+
+
 def _check_texts(call: Call, parts: Sequence[Mapping[str, Any]]) -> None:
     """Raise BankError `format-error` if a member has the wrong type."""
+    try:
+        for part in parts:
+            msgspec.convert(part, _PART)
+    except msgspec.ValidationError:
+        _refuse_text(call, parts)
+
+
+def _refuse_text(call: Call, parts: Sequence[Mapping[str, Any]]) -> None:
+    """Raise BankError `format-error` with the first member that has the wrong type."""
     objects: list[tuple[Mapping[str, Any], Mapping[str, Any], tuple[str | int, ...]]]
     objects = [(_TEXTS, part, (number,)) for number, part in enumerate(parts)]
     for expected, members, place in objects:
@@ -375,7 +394,11 @@ def _total(moneys: Sequence[Money]) -> Document | None:
     (currency, _), *_ = moneys
     if any(other != currency for other, _ in moneys):
         return None
-    return {"currency": currency, "amount": str(sum((Decimal(amount) for _, amount in moneys), Decimal()))}
+    return _write_money(currency, str(sum((Decimal(amount) for _, amount in moneys), Decimal())))
+
+
+def _write_money(currency: str, amount: str) -> Document:
+    return {"currency": currency, "amount": amount}
 
 
 def clean(part: Mapping[str, Any]) -> Document:
