@@ -59,6 +59,7 @@ def test_time_after_some_hours(monkeypatch: pytest.MonkeyPatch, begins: str, hou
     begins_at = read_time(begins)
 
     assert Clock(frozen=begins_at).after(hours * 3600).isoformat() == then
+    assert Clock(frozen=begins_at).text(hours * 3600) == then
     monkeypatch.setattr(clock_module, "datetime", fixed(begins_at))
     assert Clock().after(hours * 3600).isoformat() == then
 

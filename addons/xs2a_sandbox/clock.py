@@ -36,9 +36,9 @@ class Clock:
             return self.frozen.timestamp()
         return time() + self.shift.total_seconds() if self.shift else time()
 
-    def text(self) -> str:
-        """Return the time to the second, as an ISO 8601 string."""
-        before, after = _second(int(self.timestamp()), "T")
+    def text(self, later: float = 0) -> str:
+        """Return the time that many seconds later, to the second, as an ISO 8601 string."""
+        before, after = _second(int(self.timestamp() + later), "T")
         return before + after
 
     def after(self, seconds: float) -> datetime:

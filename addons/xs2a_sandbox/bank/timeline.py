@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
@@ -214,6 +215,7 @@ def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
+@lru_cache(64)  # a second may have many authorisations, which all expire at the same time
 def _seconds(at: str) -> int:
     return math.floor(datetime.fromisoformat(at).timestamp())
 

@@ -190,7 +190,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "psuId": psu_id if psu else None,
         "attempts": 0,
         "implicit": implicit,
-        "expires": call.clock.after(options["expires_after"]).isoformat(),
+        "expires": call.clock.text(options["expires_after"]),
         "ok": call.take("redirect_uri"),
         "nok": call.take("nok_redirect_uri"),
         "code": call.new_secret() if options["confirmation"] else None,
@@ -244,7 +244,8 @@ def pick_approach(psu: Mapping[str, Any] | None, approach: str, options: Mapping
     OAuth counts as a redirect.
     """
     ours = options["approaches"]
-    able = [approach for approach in (psu or {}).get("approaches") or ours if approach in ours] or ours
+    theirs = psu.get("approaches") if psu else None
+    able = [approach for approach in theirs if approach in ours] or ours if theirs else ours
     if approach == REDIRECT and approach not in able and OAUTH in able:
         return OAUTH
     return approach if approach in able else str(able[0])

@@ -37,6 +37,8 @@ class PageAddress:
 
     path: tuple[str, ...]
     parameters: Mapping[str, str]
+    form: str
+    """The address with a `%s` for each value."""
 
     @classmethod
     def parse(cls, text: str) -> "PageAddress":
@@ -50,15 +52,15 @@ class PageAddress:
             raise ValueError("each parameter can occur only once")
         if [word for _, word in parameters].count(ID) != 1:
             raise ValueError("one parameter must be {id}, the id of the authorised resource")
-        return cls(tuple(address[1].split("/")), dict(parameters))
+        form = f"{address[1]}?{'&'.join(f'{name}=%s' for name, _ in parameters)}"
+        return cls(tuple(address[1].split("/")), dict(parameters), form)
 
     def fill(self, id: str, resource: Mapping[str, Any]) -> str:
         """Return the address for this resource, relative to `/sca/`."""
-        pairs = []
-        for name, word in self.parameters.items():
-            value = id if word == ID else to_text(resource.get(word))
-            pairs.append(f"{name}={value if _UNRESERVED.fullmatch(value) else quote(value, safe='')}")
-        return f"{'/'.join(self.path)}?{'&'.join(pairs)}"
+        values = [id if word == ID else to_text(resource.get(word)) for word in self.parameters.values()]
+        if not _UNRESERVED.fullmatch("".join(values)):
+            values = [quote(value, safe="") for value in values]
+        return self.form % tuple(values)
 
 
 @dataclass(frozen=True, slots=True)
