@@ -161,9 +161,11 @@ class MemoryStore:
         """Nothing has to be awaited."""
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
-        held = self._sessions.get(session)
-        documents = held.documents.get(collection) if held else None
-        version, text = documents.get(id, _ABSENT) if documents else _ABSENT
+        held = self._sessions.get(session, _NOTHING_HELD)
+        stored = held.documents.get(collection, _NO_DOCUMENTS).get(id)
+        if stored is None:
+            return _ABSENT
+        version, text = stored
         return version, None if text is None else self._document(version, text)
 
     expect = read
@@ -199,13 +201,15 @@ class MemoryStore:
         held = self._sessions.get(session) or _Session()
         if writes:
             self._sessions[session] = held
+        documents, lists, recent = held.documents, held.lists, self._recent
         for (collection, id), document in writes.items():
             version = self.version = self.version + 1
-            text = None if document is None else to_json(document)
-            held.documents.setdefault(collection, {})[id] = (version, text)
+            text = None
             if document is not None:
-                self._recent[version % _RECENT] = version, document
-            held.lists[collection] = version
+                text = to_json(document)
+                recent[version % _RECENT] = version, document
+            documents.setdefault(collection, {})[id] = version, text
+            lists[collection] = version
         return True
 
     def _document(self, version: int, text: bytes) -> Document:
@@ -240,7 +244,7 @@ class MemoryStore:
 
 
 _RECENT = 256
-_ABSENT: tuple[int, bytes | None] = (0, None)
+_ABSENT = (0, None)
 _NO_DOCUMENTS: dict[str, tuple[int, bytes | None]] = {}
 
 
@@ -296,7 +300,7 @@ class Transaction:
         self._writes: dict[Key, Document | None] = {}
         self._beside: dict[Key, Document | None] = {}
         self._changed: list[Key] = []
-        self._overwritten: list[tuple[Key, Document | None]] = []
+        self._overwritten: list[tuple[Key, Document | None]] | None = None
         self._seen: dict[Key, Document | None] = {}
         """The documents as `get` returned them last."""
 
@@ -370,7 +374,8 @@ class Transaction:
         key = (collection, id)
         if key not in self._reads:  # so that a write without a read cannot overwrite another one
             self._reads[key] = self._store.expect(self.session, collection, id)
-        self._overwritten.append((key, self._writes.get(key, _UNWRITTEN)))
+        if self._overwritten is not None:
+            self._overwritten.append((key, self._writes.get(key, _UNWRITTEN)))
         self._writes[key] = self._seen[key] = document
         self._changed.append(key)
 
@@ -428,7 +433,8 @@ class Transaction:
     def trial(self) -> Callable[[], None]:
         """Begin work that may fail. Call the returned function to undo all writes since then."""
         changed = list(self._changed)
-        overwritten = self._overwritten = []
+        overwritten: list[tuple[Key, Document | None]] = []
+        self._overwritten = overwritten
 
         def undo() -> None:
             for key, document in reversed(overwritten):
