@@ -26,7 +26,10 @@ class Banks:
 
     def bank_of(self, request: Request) -> Bank:
         """Find the bank by the host of the request. At the proxy, the host of a real bank's URL also matches."""
-        return self._by_host.get(request.host.lower()) or self._at(request) or self.default
+        named = self._by_host.get(request.host.lower())
+        if named is None and self._real and request.door == "proxy":
+            named = self._at(request)
+        return named or self.default
 
     def choose(self, request: Request) -> Bank:
         """Return the bank for the request. At the proxy, raises BankError if the host belongs to no bank."""
@@ -48,8 +51,6 @@ class Banks:
         return unknown_host(request, *(bank.real for bank in self.all))
 
     def _at(self, request: Request) -> Bank | None:
-        if request.door != "proxy" or not self._real:
-            return None
         there = [bank for bank in self._real if bank.real.at(request).is_named_by(request)]
         return next((bank for bank in there if request.target.startswith(_path(bank))), there[-1] if there else None)
 

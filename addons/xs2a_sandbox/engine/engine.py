@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -114,9 +114,9 @@ class Engine:
         """Return the cached answer to a repeated request, or None. Never waits and never raises."""
         return self._stack.cache.repeat(request)
 
-    async def answer_anew(self, request: Request) -> Response:
+    def answer_anew(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Answer the request without trying the cache first. The caller has tried `repeat`."""
-        return await self._stack.answer(request)
+        return self._stack.answer(request)
 
     def report_refusal(
         self, request: Request, response: Response, seconds: float, failure: BaseException | None

@@ -68,7 +68,7 @@ class Routing:
                 return Route(request, target, session, self.banks.default, self.forward, is_own, self.may_be_personal)
             if is_own:
                 return self._find_own(request, target, session, is_twin)
-            return self.to_bank(request, target, session, is_twin=is_twin)
+            return self.to_bank(request, target, session, is_own=False, is_twin=is_twin)
         except Exception as error:
             bank, own_path = self.banks.default, is_own_path(segments)
             return Route(request, target, session, bank, Refusal(error), own_path, self.may_be_personal)
@@ -81,32 +81,32 @@ class Routing:
         if target.segments[0] == PAGES and find_mode(bank.real.mode_of(target.segments)).has_own_pages:
             page = Route(request, target, session, bank, self.sca_page, True, False)
             return structs.replace(page, is_in_browser=True, is_twin=is_twin)
-        return self.to_bank(request, target, session, is_twin=is_twin)
+        return self.to_bank(request, target, session, is_own=True, is_twin=is_twin)
 
     def at_bank(self, page: Route) -> Route:
         """Return the route of a payment user's page that is left to the real bank. Raises BankError."""
-        route = self.to_bank(page.request, page.target, page.session, is_twin=page.is_twin)
+        route = self.to_bank(page.request, page.target, page.session, is_own=True, is_twin=page.is_twin)
         return structs.replace(route, is_in_browser=True)
 
-    def to_bank(self, request: Request, target: Target, session: str, *, is_twin: bool = False) -> Route:
+    def to_bank(self, request: Request, target: Target, session: str, *, is_own: bool, is_twin: bool) -> Route:
         """Return the route to a bank. If `is_twin`, the sandbox answers in every mode.
 
         Raises BankError if the request is for none of the banks.
         """
         bank = self.banks.choose(request)
         lookup = bank.find(request.method, target.segments)
-        if not lookup.is_known and browser_files.is_browser_file(request.method, request.target):
+        is_known = lookup.is_known
+        if not is_known and browser_files.is_browser_file(request.method, request.target):
             # As an own path it is not journaled.
             missing = Refusal(browser_files.unavailable(request.target))
             return Route(request, target, session, bank, missing, True, False)
         mode = find_mode("simulate" if is_twin else bank.real.mode_of(lookup.segments))
-        if not lookup.is_known and self.banks.is_for_nobody(request, bank):
+        if not is_known and self.banks.is_for_nobody(request, bank):
             raise self.banks.unknown_host(request)
         count = len(target.segments)
         found = target if len(lookup.segments) == count else Target(lookup.segments, target.query)
         to_bank = BankRequest(request, count, found, bank, lookup, mode.name, session, self.public_url, is_twin)
         is_personal = is_twin or mode.is_personal or bank.replays_personal
-        is_own = is_own_path(target.segments)
         warnings: tuple[str, ...] = ()
         if not mode.heeds_faults and self.prefers and request.headers.get(PREFER) is not None:
             what = "requests to a bank are not changed" if mode.asks_bank else "this mode ignores it"

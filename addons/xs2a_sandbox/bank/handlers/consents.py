@@ -344,12 +344,14 @@ def find_account(call: Call, reference: Mapping[str, Any], *place: str | int) ->
 
     Raises BankError `account-not-held`, or `format-error` for a missing number or another currency.
     """
-    numbers = [(name, reference[name]) for name in IDENTIFIERS if reference.get(name)]
-    if not numbers:
+    for name in IDENTIFIERS:
+        if number := reference.get(name):
+            break
+    else:
         expected = f"one of {', '.join(IDENTIFIERS)} is needed"
         raise BankError("format-error", path=_pointer_of(call, place), expected=expected)
-    name, number = numbers[0]
-    id = find_by_number(call, KEPT_AS.get(name, name), number) or _pays_card(call, KEPT_AS.get(name, name), number)
+    kept_as = KEPT_AS.get(name, name)
+    id = find_by_number(call, kept_as, number) or _pays_card(call, kept_as, number)
     account = None if id is None else call.state.get("accounts", id)
     if id is None or account is None:
         raise BankError("account-not-held", path=_pointer_of(call, place, name), id=number)

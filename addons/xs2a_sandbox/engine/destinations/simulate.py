@@ -47,9 +47,9 @@ class Simulate:
     transactions: Transactions
     prefers: bool
 
-    async def answer(self, route: Route) -> Answer:
+    def answer(self, route: Route) -> Coroutine[Any, Any, Answer]:
         """Answer the request. Raises BankError if the state is unavailable."""
-        return await self._run(route, partial(_perform, route))
+        return self._run(route, partial(_perform, route))
 
     async def answer_unless_real(self, route: Route) -> Answer | LeftToBank:
         """Return the cassettes' answer if they have one. Raises the same errors as `answer`."""

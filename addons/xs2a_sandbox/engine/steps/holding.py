@@ -1,6 +1,6 @@
 """Holds exchanges at breakpoints of their session: the request before its bank sees it, the response before the app."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,10 +32,10 @@ class Holding:
     guard: Guard
     find_route: Callable[[Request], Route]
 
-    async def __call__(self, route: Route) -> Answer:
+    def __call__(self, route: Route) -> Awaitable[Answer]:
         if self.holds.is_idle(route.session) or route.to_bank is None or route.is_own:
-            return await self.step(route)
-        return await self._hold(route, route.to_bank)
+            return self.step(route)
+        return self._hold(route, route.to_bank)
 
     async def _hold(self, route: Route, to_bank: BankRequest) -> Answer:
         notes: list[str] = []
