@@ -1,4 +1,8 @@
-"""The knee of each door: the highest rate of randomly arriving requests that is answered in time."""
+"""The knee of each door: the highest rate of randomly arriving requests that is answered in time.
+
+It is at most the rate of connections that wait for each answer. Requests that queue up are answered together, which is
+cheaper, so for two seconds a server can answer more than that. 80 % of such a rate would be almost full load.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +21,8 @@ IN_TIME = 20.0
 SHARE = 0.8
 """The fraction of the knee for which the times of `DOORS` are budgeted."""
 CONNECTIONS = 64
+_STEP, _STEPS = 0.95, 10
+"""The factor from one tried rate to the next, and how many are tried."""
 CORE, GENERATORS_CORE = 0, 1
 
 
@@ -50,16 +56,12 @@ def _door(door: Door, port: int, request: Request, confdir: Path, rounds: int, s
         made = load(request, door.load, port, confdir, seconds=seconds, connections=CONNECTIONS, rate=rate)
         return _outcome_of(made)
 
-    # Connections that wait for each answer reach about the maximum rate.
-    most = _outcome_of(load(request, door.load, port, confdir, seconds=seconds)).rate
-    least, rate = 0.0, most
-    for _ in range(5):
-        reached = outcome(rate)
-        if reached.p99 <= IN_TIME and reached.rate >= 0.98 * rate:
-            least, rate = rate, min(rate * 1.1, (rate + most * 1.2) / 2)
-        else:
-            most, rate = rate, (least + rate) / 2 if least else rate * 0.8
-    knee = least or rate
+    knee = _outcome_of(load(request, door.load, port, confdir, seconds=seconds)).rate
+    for _ in range(_STEPS):
+        reached = outcome(knee)
+        if reached.p99 <= IN_TIME and reached.rate >= 0.98 * knee:
+            break
+        knee *= _STEP
     times = [outcome(SHARE * knee) for _ in range(rounds)]
     p50, p99 = median(one.p50 for one in times), median(one.p99 for one in times)
     name = f"{door.what}, requests that arrive at random"

@@ -144,7 +144,12 @@ class _Generator:
     def _turn(self, seconds: float) -> int:
         events = self.epoll.poll(seconds)
         for number, _ in events:
-            self.by_number[number].go_on()
+            connection = self.by_number[number]
+            if connection.is_idle:
+                # Servers send session tickets after the handshake.
+                connection.receive()
+            else:
+                connection.go_on()
         return len(events)
 
 
@@ -176,6 +181,8 @@ class _Connection:
     def __init__(self, generator: _Generator) -> None:
         self._all = generator
         self._socket: socket.socket
+        self.is_idle = False
+        """Waiting for a request to send."""
         steps = self._steps()
         self.go_on = lambda: next(steps)
 
@@ -186,7 +193,9 @@ class _Connection:
         while True:
             while (due := self._all.next_due()) is None:
                 self._all.idle.append(self)
+                self.is_idle = True
                 yield
+                self.is_idle = False
             if load.anew:
                 yield from self._open()
             values: dict[bytes, bytes] = {}
@@ -206,7 +215,7 @@ class _Connection:
         answer = b""
         while True:
             yield
-            answer += self._received()
+            answer += self.receive()
             end = answer.find(b"\r\n\r\n")
             if end < 0:
                 continue
@@ -222,7 +231,7 @@ class _Connection:
             elif answer.endswith(b"\r\n0\r\n\r\n"):
                 return answer
 
-    def _received(self) -> bytes:
+    def receive(self) -> bytes:
         try:
             piece = self._socket.recv(_PIECE)
         except ssl.SSLWantReadError:
@@ -242,7 +251,7 @@ class _Connection:
         if load.connect:
             self._socket.send(f"CONNECT {load.connect}:443 HTTP/1.1\r\nHost: {load.connect}:443\r\n\r\n".encode())
             yield
-            if b" 200 " not in self._received():
+            if b" 200 " not in self.receive():
                 raise ConnectionError("the proxy refused the tunnel")
         if self._all.context:
             self._socket = self._all.context.wrap_socket(

@@ -1,5 +1,6 @@
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -9,6 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from tests.support.doors import wait_until
+from tests.support.far_bank import Authority
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 
@@ -131,6 +135,28 @@ def test_load_sends_requests_on_time_even_if_earlier_ones_are_unanswered() -> No
     # One request was answered at once; the others waited until the end, and their times show it.
     assert outcome["answers"] > 100
     assert outcome["p50"] > 200
+
+
+def test_load_completes_all_handshakes_before_the_measurement(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    context = authority.server("localhost")
+    greeted: list[ssl.SSLSocket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            for _ in range(20):
+                connection, _ = server.accept()
+                greeted.append(context.wrap_socket(connection, server_side=True))
+
+        threading.Thread(target=greet, daemon=True).start()
+        load = {"port": server.getsockname()[1], "request": "", "connections": 20, "ca_file": str(authority.file)}
+        with subprocess.Popen(
+            [sys.executable, BENCH / "load.py", json.dumps(load)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout
+            assert process.stdout.readline() == b"connected\n"
+            wait_until(lambda: len(greeted) == 20)
+            process.kill()
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b""])
