@@ -20,6 +20,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build, redacting
 from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import Journaled
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.typed_redactor import TypedRedactor
@@ -315,3 +316,19 @@ def test_edited_test_data_are_known_from_then_on(tmp_path: Path) -> None:
         redacting.show(engine.parts.display, settings, banks, data)
         sandbox.ask("GET", f"/v1/accounts/{STRANGE}")
         assert sandbox.path == sandbox.last.target == f"/v1/accounts/{STRANGE}"
+
+
+def test_a_path_that_was_shown_before_is_redacted_by_the_redactor_in_use() -> None:
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def target(self, path: str) -> str:
+            return f"{self.name} {path}"
+
+    path = f"/v1/accounts/{STRANGE}"
+    named: Any = Named
+    display = Display(lambda: named("personal"), lambda: named("typed"))
+    assert [display.path(path, False) for _ in range(2)] == [f"typed {path}"] * 2
+    display.use(None, lambda: named("read again"))
+    assert display.path(path, False) == f"read again {path}"

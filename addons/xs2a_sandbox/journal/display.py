@@ -30,12 +30,6 @@ _ID = re.compile(r"(?<=/)[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?=
 """A UUID in a path, which is never redacted. Half of all UUIDs match one of the patterns above."""
 
 
-@lru_cache(1024)
-def _is_marked(path: str) -> bool:
-    """Return whether the path may contain anything to redact. Cached, because apps repeat paths."""
-    return MARKED.search(unquote(_ID.sub("", path))) is not None
-
-
 class Display:
     """`personal` and `typed` create the redactors for the two kinds of exchanges, at first use."""
 
@@ -47,14 +41,19 @@ class Display:
         if personal:
             self._personal = cache(personal)
         self._typed = cache(typed)
+        # Apps repeat paths. To redact the path of an account takes as long as an eighth of the answer.
+        self._typed_path = lru_cache(1024)(self._redact_typed)
 
     def path(self, path: str, personal: bool) -> str:
         """Return the path, redacted and without the query."""
         path = path.partition("?")[0]
         if not personal:
-            return self._typed().target(path) if _is_marked(path) else path
+            return self._typed_path(path)
         session, path = _split(path)
         return session + self._personal().target(path)
+
+    def _redact_typed(self, path: str) -> str:
+        return self._typed().target(path) if MARKED.search(unquote(_ID.sub("", path))) else path
 
     def text(self, text: str, personal: bool) -> str:
         """Return the text of a reason or an exception, redacted."""
