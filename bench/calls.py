@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from types import CodeType
+
+from msgspec import structs
 
 import xs2a_sandbox
 from engine import HEADERS, engine, requests
@@ -52,7 +53,7 @@ def all_requests(bank: Engine) -> dict[str, Request]:
 async def answer(bank: Engine, request: Request, number: int) -> None:
     """Answer the request. No read is a repetition, and nothing is cancelled twice. Raises ValueError for an error."""
     if request.method == "GET":
-        request = replace(request, headers=Headers((*request.headers.pairs, ("X-Number", str(number)))))
+        request = structs.replace(request, headers=Headers((*request.headers.pairs, ("X-Number", str(number)))))
     elif request.method == "DELETE":
         bank.store.reset()
     response = await bank.answer(request)

@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 
 from machine import usage
+from msgspec import structs
 from table import Point, Row
 
 from engine import HEADERS, answered, engine, requests
@@ -166,7 +167,7 @@ def _kept(what: str, counts: Sequence[int]) -> _Growth:
 
         def in_session(number: int) -> Request:
             headers = (*initiation.headers, ("X-Sandbox-Session", f"bench-{number}"))
-            return replace(initiation, headers=Headers(headers))
+            return structs.replace(initiation, headers=Headers(headers))
 
         return asyncio.run(_filled(bank, in_session if what == "sessions" else lambda _: initiation, counts))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import structs
 
 from tests.support.engine_client import an_engine
 from tests.support.far_bank import Authority, FarBank, ok
@@ -83,7 +84,7 @@ def same(request: Request, response: Response) -> Response:
 def worse(request: Request, response: Response) -> Response:
     """Add a header and change a value."""
     body = response.body.replace(b'"text":"', b'"text":"Oh: ')
-    return replace(response, headers=(*response.headers, ("X-New", "1")), body=body)
+    return structs.replace(response, headers=(*response.headers, ("X-New", "1")), body=body)
 
 
 def compare(*arguments: str | Path) -> Result:
@@ -181,7 +182,7 @@ def test_quirk_applies_to_the_sandbox(bank: Callable[[Change], list[str]]) -> No
         if "/transactions?" not in request.target or "card" in request.target:
             return response
         ids = rb'"(transactionId|entryReference)":(null|"[^"]*")'
-        return replace(response, body=re.sub(ids, rb'"\1":"0"', response.body))
+        return structs.replace(response, body=re.sub(ids, rb'"\1":"0"', response.body))
 
     bank(without_ids)
     arguments = ("--bank", URL, "--noise-reads", "off")
@@ -216,7 +217,7 @@ def test_recordings_are_redacted_only_once(
 
 def test_requests_that_could_not_be_compared_cause_status_2(bank: Callable[[Change], list[str]]) -> None:
     def unreadable(request: Request, response: Response) -> Response:
-        return replace(response, headers=(("Content-Encoding", "br"),))
+        return structs.replace(response, headers=(("Content-Encoding", "br"),))
 
     bank(unreadable)
     done = compare("--bank", URL)

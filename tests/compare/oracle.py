@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from tests.compare.test_comparison import entry, step
 from tests.support.engine_client import an_engine, bundled_engine
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Result, Step
@@ -110,7 +112,7 @@ async def _journey() -> dict[str, tuple[Request, Response]]:
     request, answer = done["authorisation"]
     headers = tuple((name, value.replace(first, second)) for name, value in answer.headers)
     renamed = answer.body.replace(first.encode(), second.encode())
-    done["second authorisation"] = request, replace(answer, headers=headers, body=renamed)
+    done["second authorisation"] = request, structs.replace(answer, headers=headers, body=renamed)
     await send("authorisations", "GET", f"{path}/authorisations")
     await send("SCA status", "GET", f"{path}/authorisations/{started['authorisationId']}")
     basket = await send("basket", "POST", "/v1/signing-baskets", {"paymentIds": [payment["paymentId"]]})
@@ -121,11 +123,11 @@ async def _journey() -> dict[str, tuple[Request, Response]]:
     await send("refusal", "GET", f"/v1/consents/{UNKNOWN}")
     await send("bad request", "POST", "/v1/consents", {})
     request, answer = done["authorisations"]
-    done["authorisations"] = request, replace(answer, body=_json({"authorisationIds": [first, second]}))
+    done["authorisations"] = request, structs.replace(answer, body=_json({"authorisationIds": [first, second]}))
     request, answer = done["transactions"]
     value = json.loads(answer.body)
     value["transactions"]["_links"]["next"] = {"href": f"/v1/accounts/{IBAN}/transactions?page=2"}
-    done["first page"] = request, replace(answer, body=_json(value))
+    done["first page"] = request, structs.replace(answer, body=_json(value))
     plain = (("Content-Type", "text/plain"),)
     done["statement"] = (
         request,
@@ -154,7 +156,7 @@ def of_bank(base: str) -> Response:
     headers = (
         (name, renamed(value.encode()).decode()) for name, value in response.headers if not name.startswith("X-Sandbox")
     )
-    return replace(response, headers=tuple(headers), body=renamed(response.body))
+    return structs.replace(response, headers=tuple(headers), body=renamed(response.body))
 
 
 # Changes
@@ -173,7 +175,7 @@ def edit(path: str, change: Callable[[Any, Any], None]) -> Change:
         for one in steps[:-1]:
             holder = holder[one]
         change(holder, steps[-1])
-        return replace(response, body=_json(value))
+        return structs.replace(response, body=_json(value))
 
     return made
 
@@ -191,7 +193,7 @@ def turned(path: str, by: Callable[[Any], Any]) -> Change:
 
 
 def body(text: bytes, kind: str | None = None) -> Change:
-    return lambda response: replace(header("Content-Type", kind)(response) if kind else response, body=text)
+    return lambda response: structs.replace(header("Content-Type", kind)(response) if kind else response, body=text)
 
 
 def header(name: str, value: str | None) -> Change:
@@ -199,14 +201,14 @@ def header(name: str, value: str | None) -> Change:
 
     def made(response: Response) -> Response:
         kept = tuple(pair for pair in response.headers if pair[0].lower() != name.lower())
-        return replace(response, headers=kept if value is None else (*kept, (name, value)))
+        return structs.replace(response, headers=kept if value is None else (*kept, (name, value)))
 
     return made
 
 
 def status(code: int, answer: Any = None) -> Change:
     def made(response: Response) -> Response:
-        return replace(response, status=code, body=response.body if answer is None else answer)
+        return structs.replace(response, status=code, body=response.body if answer is None else answer)
 
     return made
 

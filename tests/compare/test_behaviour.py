@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 from tests.support.engine_client import bundled_engine
 from tests.support.redirect_journey import TestBank, recorded_journey
@@ -115,7 +115,7 @@ def test_a_used_consent_is_valid_and_a_deleted_one_is_gone() -> None:
 
 
 def skipping(request: Any, response: Any) -> Any:
-    return replace(response, body=response.body.replace(b'"ACSP"', b'"ACFC"'))
+    return structs.replace(response, body=response.body.replace(b'"ACSP"', b'"ACFC"'))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.support.engine_client import an_engine, bundled_engine
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Step
@@ -43,14 +44,14 @@ class Renamed:
         own = Headers((name, self.real(value.encode()).decode()) for name, value in request.headers)
         target = self.real(request.target.encode()).decode()
         body = self.real(request.body)
-        response = await self.engine.answer(replace(request, target=target, headers=own, body=body))
+        response = await self.engine.answer(structs.replace(request, target=target, headers=own, body=body))
         given = {value.encode() for name, value in request.headers if name.lower() == "x-request-id"}
 
         def renamed(text: bytes) -> bytes:
             return UUID.sub(lambda found: found[0] if found[0] in given else self.name(found[0]), text)
 
         headers = tuple((name, renamed(value.encode()).decode()) for name, value in response.headers)
-        return replace(response, headers=headers, body=renamed(response.body))
+        return structs.replace(response, headers=headers, body=renamed(response.body))
 
 
 def step(
@@ -291,7 +292,9 @@ def test_ids_are_learned_from_any_successful_status() -> None:
 
     async def created(request: Request) -> Response:
         response = await bank.answer(request)
-        return replace(response, status=201) if response.status == 200 and request.method == "POST" else response
+        return (
+            structs.replace(response, status=201) if response.status == 200 and request.method == "POST" else response
+        )
 
     result = asyncio.run(compare(sandbox.answer, created, allow_writes=True).play(steps))
     assert {where for _, _, _, found in with_differences(result.compared) for _, where in found} == {"status"}
@@ -314,7 +317,7 @@ def test_a_link_to_another_consent_is_a_difference() -> None:
         if request.method != "POST":
             return response
         made.append(json.loads(response.body)["consentId"].encode())
-        return replace(response, body=response.body.replace(b"consents/" + made[-1], b"consents/" + made[0]))
+        return structs.replace(response, body=response.body.replace(b"consents/" + made[-1], b"consents/" + made[0]))
 
     everything = {"access": {"availableAccounts": "allAccounts"}, "recurringIndicator": True}
     asked = step("POST", "/v1/consents", {**everything, "validUntil": "9999-12-31", "frequencyPerDay": 4})

@@ -1,7 +1,8 @@
 """The sandbox follows the states of a bank whose payment user decides on the bank's page."""
 
 import asyncio
-from dataclasses import replace
+
+from msgspec import structs
 
 from tests.compare.test_comparison import compare, with_differences
 from tests.support.engine_client import an_engine
@@ -47,7 +48,7 @@ def test_a_resource_that_the_payment_user_rejects_is_rejected_in_the_sandbox() -
 
 
 def half_authorised(request: Request, response: Response) -> Response:
-    return replace(response, body=response.body.replace(b'"valid"', b'"partiallyAuthorised"'))
+    return structs.replace(response, body=response.body.replace(b'"valid"', b'"partiallyAuthorised"'))
 
 
 def test_a_transition_that_the_state_machine_lacks_is_a_severe_difference() -> None:

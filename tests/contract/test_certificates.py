@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from msgspec import structs
 
 from tests.contract import bodies, facts
 from tests.contract.conftest import Sandbox
@@ -101,7 +102,7 @@ def strictly(bank: Bank, control: Control, senders: dict[str, Send], sandbox: Sa
 
 
 def _in_process(sandbox: Sandbox, one: Presented) -> Send:
-    return InProcess(lambda asked: sandbox.engine.answer(replace(asked, certificates=one.chain)), sandbox.loop)
+    return InProcess(lambda asked: sandbox.engine.answer(structs.replace(asked, certificates=one.chain)), sandbox.loop)
 
 
 def _with_header(wire: Wire, one: Presented) -> Send:

@@ -1,10 +1,10 @@
 """Access to the control interface: by token, origin and host name."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.support.admin import TOKEN, Admin, governed, refused
 from tests.support.engine_client import Answer, Client, bundled_engine
@@ -224,7 +224,7 @@ def test_a_tls_request_under_a_foreign_host_name_does_not_reach_the_bank(headers
 
 
 def test_an_allowed_name_does_not_allow_another_name() -> None:
-    request = replace(request_with({}, "sandbox:8081"), host="evil.example", port=80)
+    request = structs.replace(request_with({}, "sandbox:8081"), host="evil.example", port=80)
     assert refusal_of(request, allowed=["http://sandbox:8081"]) == "host-refused"
     assert refusal_of(request_with({}, "sandbox:8081"), allowed=["http://sandbox:8081"]) is None
 
@@ -255,4 +255,4 @@ def test_both_of_two_hosts_must_be_own_hosts() -> None:
     ],
 )
 def test_the_admin_token_does_not_reach_the_bank(door: Door, change: Mapping[str, Any]) -> None:
-    assert refusal_of(replace(request_with({}, door=door), **change)) == "token-refused"
+    assert refusal_of(structs.replace(request_with({}, door=door), **change)) == "token-refused"

@@ -5,7 +5,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from msgspec import structs
 
 from tests.compare.test_comparison import Renamed, journey, step
 from tests.support.doors import DEADLINE, Loop, trusting, wait_until
@@ -156,7 +157,7 @@ def requests_at(bank: Any, method: str = "") -> list[str]:
 
 
 def in_dollars(request: Request, response: Response) -> Response:
-    return replace(response, body=response.body.replace(b'"currency":"EUR"', b'"currency":"USD"'))
+    return structs.replace(response, body=response.body.replace(b'"currency":"EUR"', b'"currency":"USD"'))
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -367,7 +368,7 @@ def test_ignore_rules_noise_and_report_files_work_together(confdir: Path, tmp_pa
         nonlocal count
         count += 1
         named = response.body.replace(b'"accounts":', b'"count":%d,"accounts":' % count)
-        return in_dollars(request, replace(response, body=named))
+        return in_dollars(request, structs.replace(response, body=named))
 
     with (
         a_bank(changing) as bank,

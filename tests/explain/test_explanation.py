@@ -3,13 +3,13 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.contract import bodies, facts
 from tests.support.doors import limits
@@ -519,7 +519,7 @@ def cassettes(draw: st.DrawFn) -> list[dict[str, Any]]:
 def as_recorded(request: Request) -> Request:
     """Replace 7 with its pseudonym 8 everywhere."""
     headers = Headers((name, value.replace("2", "1")) for name, value in request.headers)
-    return replace(request, target=request.target.replace("7", "8"), headers=headers)
+    return structs.replace(request, target=request.target.replace("7", "8"), headers=headers)
 
 
 REQUIRING = {

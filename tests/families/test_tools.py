@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.console.browser import Browser
 from tests.families.test_uk_open_banking import (
@@ -114,7 +114,8 @@ def test_a_comparison_puts_the_ids_of_the_other_side_into_what_follows(settings:
 
     async def answer_there(request: Request) -> Response:
         kept = ((name, value) for name, value in request.headers if name != "Authorization")
-        return await other.answer(replace(request, headers=Headers([*kept, ("Authorization", f"Bearer {there}")])))
+        headers = Headers([*kept, ("Authorization", f"Bearer {there}")])
+        return await other.answer(structs.replace(request, headers=headers))
 
     bearer, there = (
         token(Client(engine), grant_type="client_credentials", scope="accounts") for engine in (bank, other)

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import structs
 
 from tests.compare.test_comparison import Renamed, entry, step
 from tests.support.engine_client import an_engine
@@ -72,7 +73,7 @@ def planted(request: Request, response: Response) -> Response:
         value["frequencyPerDay"] = "4"
     elif "transactionStatus" in value and end == "status":
         value["fundsAvailable"] = True
-    return replace(response, status=status, headers=headers, body=to_json(value))
+    return structs.replace(response, status=status, headers=headers, body=to_json(value))
 
 
 PLANTED = {

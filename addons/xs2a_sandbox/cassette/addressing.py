@@ -1,9 +1,10 @@
 """Builds the request for an operation and puts ids where the interface expects them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from msgspec import structs
 
 from xs2a_sandbox.cassette.model import Operation
 from xs2a_sandbox.cassette.path_pattern import LITERAL
@@ -56,4 +57,4 @@ def put(request: Request, place: Place, value: str) -> Request:
             inner[place.name] = value
             body = to_json(members)
             headers = headers if headers.get("Content-Type") else Headers((*headers, _JSON))
-    return replace(request, target=target, headers=headers, body=body)
+    return structs.replace(request, target=target, headers=headers, body=body)

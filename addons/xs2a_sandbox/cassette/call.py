@@ -5,13 +5,13 @@ import math
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
+from msgspec import structs
 
 from xs2a_sandbox.cassette.dialect.authorisation import Authorisation
 from xs2a_sandbox.cassette.evaluation.expressions import SHAPES, Scope, Shape
@@ -174,7 +174,7 @@ class Call:
         return other
 
     def replace_headers(self, headers: Headers) -> None:
-        self.request = replace(self.request, headers=headers)
+        self.request = structs.replace(self.request, headers=headers)
         self.headers = headers.first
 
     @property

@@ -8,6 +8,8 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal, get_args
 
+from msgspec import structs
+
 from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index, Lookup
 from xs2a_sandbox.compare import loaded_answer, payment_user
@@ -266,7 +268,7 @@ class Comparison:
         elif written == "recording":
             request = self._recorded_bank.to_right(request)
         own = (pair for pair in request.headers if not pair[0].lower().startswith(OURS))
-        request = replace(request, headers=Headers(own))
+        request = structs.replace(request, headers=Headers(own))
         answer = await loaded_answer.ask(self.bank, request, self.bank_url)
         return answer, await self._again(self.bank, request)
 
@@ -280,7 +282,7 @@ class Comparison:
                 (name, str(uuid.uuid4()) if name.lower() == "x-request-id" and is_uuid(value) else value)
                 for name, value in request.headers
             )
-            again.append(await loaded_answer.ask(bank, replace(request, headers=fresh), self.bank_url))
+            again.append(await loaded_answer.ask(bank, structs.replace(request, headers=fresh), self.bank_url))
         return again
 
     def _learn(self, recorded: Exchange, answer: LoadedAnswer, counterparts: Counterparts) -> None:

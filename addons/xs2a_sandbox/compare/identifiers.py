@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from msgspec import structs
 
 from xs2a_sandbox.cassette.dialect.things import default_things
 from xs2a_sandbox.cassette.things import Things
@@ -237,7 +238,7 @@ def _rewrite(request: Request, names: Mapping[str, str], identifiers: Collection
     if mark:
         target += "?" + _form(query, put)
     headers = Headers((name, value if name.lower() in _FREE_TEXT else put(value)) for name, value in request.headers)
-    return replace(request, target=target, headers=headers, body=_body(request, put, identifiers))
+    return structs.replace(request, target=target, headers=headers, body=_body(request, put, identifiers))
 
 
 def _encode(text: str, put: Callable[[str], str]) -> str:

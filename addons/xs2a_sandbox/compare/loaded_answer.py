@@ -1,8 +1,10 @@
 """An answer ready for comparison: complete, decoded and parsed."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
+
+from msgspec import structs
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.http import Headers, Request, Response
@@ -44,7 +46,7 @@ async def _read_whole(response: Response) -> Response:
                     raise ValueError(f"the answer is larger than {LARGEST} bytes")
         finally:
             await rest.aclose()
-    return replace(response, body=b"".join(pieces), rest=None)
+    return structs.replace(response, body=b"".join(pieces), rest=None)
 
 
 def take(request: Request, response: Response, url: str, milliseconds: float) -> LoadedAnswer:
@@ -52,7 +54,7 @@ def take(request: Request, response: Response, url: str, milliseconds: float) ->
     if (body := decode(Headers(response.headers), response.body)) is None:
         raise ValueError("its body cannot be decoded or is too large")
     if body is not response.body:
-        response = replace(response, body=body)
+        response = structs.replace(response, body=body)
     exchange = Exchange.of(request, response, url, Clock().now(), milliseconds)
     return LoadedAnswer(exchange, response, content.read(body))
 

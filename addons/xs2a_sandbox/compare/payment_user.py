@@ -3,9 +3,11 @@
 import asyncio
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
+
+from msgspec import structs
 
 from xs2a_sandbox.cassette.addressing import address
 from xs2a_sandbox.cassette.dialect.things import default_things
@@ -141,13 +143,14 @@ def _ask_for_state(made: Exchange, thing: Thing, id: str, index: Index) -> Reque
         values = {segment.text: word for segment, word in places if segment.kind != LITERAL} | begun.parameters
         request = address(operation, interface.things, {thing: id}, values)
         if request and index.find(request.method, split_target(request.target).segments).operation is operation:
-            return replace(request, target=before + request.target, headers=Headers((*request.headers, *headers)))
+            all_headers = Headers((*request.headers, *headers))
+            return structs.replace(request, target=before + request.target, headers=all_headers)
     return None
 
 
 async def _state(bank: Ask, status: Request, index: Index, thing: Thing) -> str | None:
     """Return the state that the bank reports now, or None if it does not answer or report one."""
-    sent = replace(status, headers=Headers((*status.headers, ("X-Request-ID", str(uuid.uuid4())))))
+    sent = structs.replace(status, headers=Headers((*status.headers, ("X-Request-ID", str(uuid.uuid4())))))
     try:
         answer = await bank(sent)
     except BankError:

@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.comparison import Result, Step
 from xs2a_sandbox.compare.identifiers import identifiers_in, names_in
@@ -45,7 +47,7 @@ def replay(result: Result) -> list[Step]:
     for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):
         session = sandbox.headers.get(HEADER)
         headers = [(name, session if name == HEADER and session else value) for name, value in step.request.headers]
-        steps.append(replace(step, request=replace(step.request, headers=Headers(headers))))
+        steps.append(replace(step, request=structs.replace(step.request, headers=Headers(headers))))
     return steps
 
 
@@ -53,7 +55,7 @@ def with_fields(request: Request, fields: Sequence[tuple[str, str]]) -> Request:
     """Return the request with these headers replacing its own."""
     names = {name.lower() for name, _ in fields}
     own = (pair for pair in request.headers if pair[0].lower() not in names)
-    return replace(request, headers=Headers((*own, *fields)))
+    return structs.replace(request, headers=Headers((*own, *fields)))
 
 
 def page_visits(steps: Sequence[Step], index: Index) -> list[Step]:

@@ -12,10 +12,11 @@ import struct
 from base64 import b64decode
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
+
+from msgspec import structs
 
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.errors import BankError, ConfigError, SandboxError
@@ -71,7 +72,7 @@ def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str,
 
 def said_by_table(words: OwnRefusal, name: str, **values: Any) -> OwnRefusal:
     """Mark the answer as this error of the dialect's table. `words` are used if no bank answers."""
-    return replace(words, error=BankError(name, **values))
+    return structs.replace(words, error=BankError(name, **values))
 
 
 _FAILURE = "the sandbox failed on this request; see its log"
@@ -230,7 +231,7 @@ async def gather(
             broken = tell(request, BROKEN, perf_counter() - started, None)
             logger.warning("an answer broke off after %d bytes: %s", len(held), reason.of_failure(error))
             return broken
-    return replace(response, body=bytes(held), rest=None)
+    return structs.replace(response, body=bytes(held), rest=None)
 
 
 def is_ending(error: BaseException) -> bool:

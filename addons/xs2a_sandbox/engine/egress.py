@@ -3,9 +3,10 @@
 import logging
 import time
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import RealBank
@@ -123,10 +124,10 @@ class Egress:
             async with recording.room(len(request.body)):
                 started, clock = Clock().now(), time.perf_counter()
                 response = await self.send(
-                    bank, replace(request, headers=restrict_encodings(request.headers)), destination.sent
+                    bank, structs.replace(request, headers=restrict_encodings(request.headers)), destination.sent
                 )
                 milliseconds = (time.perf_counter() - clock) * 1000
-                plain = replace(without_own_credentials(request), target=destination.target)
+                plain = structs.replace(without_own_credentials(request), target=destination.target)
                 exchange = Exchange.of(plain, _decode(response), destination.url, started, milliseconds)
                 await self._write(recording, exchange)
                 return response
@@ -151,7 +152,7 @@ def _of_no_sandbox(response: Response) -> Response:
         for name, value in response.headers
         if not name.lower().startswith(OURS) and not sets_console_cookie(name, value)
     )
-    return response if headers == response.headers else replace(response, headers=headers)
+    return response if headers == response.headers else structs.replace(response, headers=headers)
 
 
 def _decode(response: Response) -> Response:
@@ -160,4 +161,4 @@ def _decode(response: Response) -> Response:
     if response.rest is not None or (body := decode(headers, response.body)) is None:
         return response
     kept = tuple(pair for pair in response.headers if pair[0].lower() != "content-encoding")
-    return replace(response, headers=kept, body=body)
+    return structs.replace(response, headers=kept, body=body)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from xs2a_sandbox.engine.attempt import reply_to
 from xs2a_sandbox.engine.destinations.own import OWN_PAGE
 from xs2a_sandbox.engine.stack import Stack
@@ -18,7 +20,7 @@ _REFUSED = "the sandbox refuses this before it looks for rules"
 def explain(stack: Stack, request: Request, documents: Documents) -> Explanation:
     """Explain the answer that the request would get. Nothing is stored. Raises StoreUnavailable."""
     # A description with only a path means a request to the sandbox's own address.
-    request = replace(request, host=request.host or "localhost")
+    request = structs.replace(request, host=request.host or "localhost")
     route = stack.routing.find(request)
     try:
         explanation = route.destination.explain(route, documents)

@@ -1,7 +1,7 @@
 """Makes answers from errors that are raised outside of a bank, in the words of the bank that is meant."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -42,7 +42,8 @@ class Refusals:
                 else answer
             )
         if header_mistake(request.headers):
-            request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
+            sound = Headers(pair for pair in request.headers if is_field_value(pair[1]))
+            request = structs.replace(request, headers=sound)
         call = call or self.transactions.stateless(request, split_target(request.target), route.session)
         answer = route.bank.refuse(error, call, "bank", rule, in_browser=route.is_in_browser)
         if isinstance(error.__cause__, StoreUnavailable):

@@ -1,7 +1,9 @@
 """A developer's changes to a message that a breakpoint holds."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import structs
 
 from xs2a_sandbox.http.messages import Headers, Request, Response
 
@@ -29,7 +31,7 @@ class Edits:
     def change_request(self, request: Request) -> Request:
         """Return the edited request. Its destination, door and client stay the same."""
         body = request.body if self.body is None else self.body
-        return replace(request, headers=Headers(self._change_headers(request.headers)), body=body)
+        return structs.replace(request, headers=Headers(self._change_headers(request.headers)), body=body)
 
     def change_response(self, response: Response) -> Response:
         """Return the edited response, without its `rest` if the body was replaced. Raises InvalidResponse."""

@@ -1,8 +1,9 @@
 """The credentials for the sandbox itself. They are never sent to banks, and no other response may set them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from urllib.parse import urlsplit
+
+from msgspec import structs
 
 from xs2a_sandbox.http.messages import Headers, Request
 from xs2a_sandbox.http.own_path import is_own
@@ -27,7 +28,7 @@ def without_own_credentials(request: Request) -> Request:
     first = request.headers.first
     if COOKIE not in first.get("cookie", "") and "referer" not in first and len(first) == len(request.headers.pairs):
         return request
-    return replace(request, headers=Headers(_drop_own(request.headers)))
+    return structs.replace(request, headers=Headers(_drop_own(request.headers)))
 
 
 def _drop_own(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:

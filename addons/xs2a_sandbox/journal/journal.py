@@ -232,7 +232,8 @@ class Journal:
         (headers, length), (answer_headers, answer_length) = pack(request.headers.pairs), pack(response.headers)
         bodies = len(body) + len(answer_body)
         size = _OVERHEAD + len(request.target) + length + answer_length + bodies
-        size += sum(map(len, request.certificates or ()))
+        if request.certificates:
+            size += sum(map(len, request.certificates))
         with self._lock:
             self._last = self._last + 1 if self._peers is None else self._find_next(self._peers)
             kept = KeptExchange(

@@ -8,6 +8,8 @@ from dataclasses import replace
 from threading import get_ident
 from typing import Any, Self
 
+from msgspec import structs
+
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.media_type import media_type
@@ -222,11 +224,11 @@ class Depseudonymizer(Redactor):
 
     def request(self, request: Request) -> Request:
         headers, body = self._message(request.headers, request.body)
-        return replace(request, target=self._censor.url(request.target), headers=headers, body=body)
+        return structs.replace(request, target=self._censor.url(request.target), headers=headers, body=body)
 
     def answer(self, response: Response) -> Response:
         headers, body = self._message(Headers(response.headers), response.body)
-        return replace(response, headers=headers.pairs, body=body)
+        return structs.replace(response, headers=headers.pairs, body=body)
 
     def recorded(self, exchange: Exchange, real: RealRequest) -> Exchange:
         """Return a recorded exchange with its real request. Dropped values stay dropped."""

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from msgspec import structs
+
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.exchange import Exchange
@@ -95,7 +97,7 @@ class Redactor:
         body = redact_body(request.body, media_type(request.headers.get("content-type")), self._censor, self._rules)
         if target == request.target and headers is request.headers and body == request.body:
             return request
-        return replace(request, target=target, headers=headers, body=body)
+        return structs.replace(request, target=target, headers=headers, body=body)
 
     def target(self, target: str) -> str:
         """Return the redacted path, without the query, for log lines."""

@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from msgspec import structs
 
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import BankError
@@ -70,7 +71,7 @@ class Upstream:
         host = host_header if host_header and (bank.keep_host or _is_at(host_header, url)) else authority
         headers = _build_headers(request, host)
         answer = await self._session(bank).exchange(authority, url, request.method, target, headers, request.body)
-        return replace(answer, headers=tuple(_end_to_end(answer.headers)))
+        return structs.replace(answer, headers=tuple(_end_to_end(answer.headers)))
 
     def _session(self, bank: RealBank) -> "BankSession":
         if bank not in self._sessions:

@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import Enum, auto
+
+from msgspec import structs
 
 from xs2a_sandbox.http import Headers, Response
 from xs2a_sandbox.http.body import decode
@@ -33,8 +34,8 @@ def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
     if body is not None:
         changed = {"content-length", "content-encoding"}
         headers = tuple(pair for pair in headers if pair[0].lower() not in changed)
-        return replace(response, headers=headers, body=body)
-    return response if headers == response.headers else replace(response, headers=headers)
+        return structs.replace(response, headers=headers, body=body)
+    return response if headers == response.headers else structs.replace(response, headers=headers)
 
 
 class _Move:

@@ -1,7 +1,7 @@
 """Mode compare: one side answers the app, and the same request goes to the other side."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import structs
@@ -50,7 +50,7 @@ class SandboxTwin:
         bank, target = self.banks.choose(request), split_target(request.target)
         session, segments = session_name(request, target.segments)
         # The headers and body of the app's request have had their effect already.
-        plain = replace(request, headers=Headers(), body=b"")
+        plain = structs.replace(request, headers=Headers(), body=b"")
         work = partial(following.follow, state=state)
         return await self.transactions.run(plain, Target(segments, target.query), session, bank, work)
 

@@ -7,9 +7,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
+
+from msgspec import structs
 
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Source
 from xs2a_sandbox.compare.loaded_answer import Ask
@@ -105,7 +107,8 @@ class LiveComparison:
 
     async def spare(self, to_bank: BankRequest, why: str) -> Turn:
         """Let the sandbox answer, without asking the bank."""
-        journey, plain = await self.journeys.of(to_bank), replace(to_bank.request, target=to_bank.destination.target)
+        journey = await self.journeys.of(to_bank)
+        plain = structs.replace(to_bank.request, target=to_bank.destination.target)
 
         async def beside(answer: Response) -> None:
             self.report.skip(why, to_bank.operation)
@@ -123,7 +126,7 @@ class LiveComparison:
         real, request = to_bank.real, to_bank.request
         destination = to_bank.destination
         before, _ = cut_target(request.target, destination.segments)
-        plain = replace(request, target=destination.target)
+        plain = structs.replace(request, target=destination.target)
         journey = await self.journeys.of(to_bank)
 
         # A redacted recording has given the app pseudonyms, which the bank does not know.
@@ -135,11 +138,11 @@ class LiveComparison:
             return await send(real, request, destination.with_target(request.target).sent)
 
         async def sandbox(request: Request) -> Response:
-            answer = await twin.ask(replace(request, target=before + request.target))
+            answer = await twin.ask(structs.replace(request, target=before + request.target))
             return restorer.answer(answer) if restorer else answer
 
         async def follow(request: Request, state: ReportedState) -> Move | None:
-            return await twin.follow(replace(request, target=before + request.target), state)
+            return await twin.follow(structs.replace(request, target=before + request.target), state)
 
         outcome = Outcome()
 
@@ -170,7 +173,7 @@ class LiveComparison:
             if not to_bank.is_read:
                 raise
             renamed = journey.counterparts.to_right(plain)
-            return Turn(replace(renamed, target=before + renamed.target))
+            return Turn(structs.replace(renamed, target=before + renamed.target))
         await begin(raw, "bank")
         if real.rewrite_links:
             return Turn(

@@ -1,6 +1,6 @@
 """Compares one exchange with the real bank on demand: the side that did not answer the app gets the same request."""
 
-from dataclasses import replace
+from msgspec import structs
 
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Source
 from xs2a_sandbox.compare.states import SandboxSide
@@ -45,7 +45,7 @@ async def compare(
         return await send(real, request, destination.with_target(request.target).sent)
 
     async def sandbox(request: Request) -> Response:
-        return await twin.ask(replace(request, target=before + request.target))
+        return await twin.ask(structs.replace(request, target=before + request.target))
 
     comparison = Comparison(
         to_bank.bank.interface,
@@ -56,7 +56,7 @@ async def compare(
         sandbox_url=to_bank.sandbox_url,
         allow_writes=True,
     ).on_journey(journey.counterparts, journey.states, SandboxSide(sandbox, twin.follow), bank)
-    compared = await comparison.beside(replace(to_bank.request, target=destination.target), answer, source)
+    compared = await comparison.beside(structs.replace(to_bank.request, target=destination.target), answer, source)
     if compared is None:
         raise ValueError("a write that is allowed is compared")
     return compared

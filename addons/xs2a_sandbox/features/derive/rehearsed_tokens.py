@@ -7,10 +7,11 @@ then gets the token with which the dialect answers with the recorded status.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
+
+from msgspec import structs
 
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.bank.handlers.token import BY_CODE, CODES, MEDIA_TYPE, challenge_of, find_client, issue
@@ -90,7 +91,7 @@ class RehearsedTokens:
         if form.get("grant_type") == BY_CODE and recorded.status < 300 and form.get("code") and self._waiting:
             await self._grant(request, form, recorded)
         changed = [(name, self._secret(form, name, value)) for name, value in pairs]
-        return request if changed == pairs else replace(request, body=urlencode(changed).encode())
+        return request if changed == pairs else structs.replace(request, body=urlencode(changed).encode())
 
     def _secret(self, form: Mapping[str, str], name: str, value: str) -> str:
         """Return the value of a parameter, with the engine's secret in place of a recorded one."""
@@ -161,4 +162,4 @@ class RehearsedTokens:
 
 def _with_token(request: Request, authorization: str) -> Request:
     others = (pair for pair in request.headers if pair[0].lower() != _AUTHORIZATION)
-    return replace(request, headers=Headers((*others, ("Authorization", authorization))))
+    return structs.replace(request, headers=Headers((*others, ("Authorization", authorization))))

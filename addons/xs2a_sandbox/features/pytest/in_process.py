@@ -7,8 +7,9 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import aclosing
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from xs2a_sandbox.doors.door import Application
 from xs2a_sandbox.http import Request, Response
@@ -87,7 +88,7 @@ async def ask(answer: Application, request: Request, patience: float | None = No
         return response
     async with aclosing(response.rest) as rest:
         pieces = [piece async for piece in rest]
-    return replace(response, body=b"".join([response.body, *pieces]), rest=None)
+    return structs.replace(response, body=b"".join([response.body, *pieces]), rest=None)
 
 
 def take_sent_part(response: Response) -> bytes:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+from msgspec import structs
+
 from xs2a_sandbox.bank import Bank, Banks, TestData, loading
 from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.bank.handlers.table import collect_handlers
@@ -365,7 +367,7 @@ class Sandbox(Controls):
                 if request is not None:
                     target = self._blueprint.settings.base_path + request.target
                     headers = Headers((*self._usual_headers().items(), *request.headers))
-                    return replace(request, target=target, headers=headers)
+                    return structs.replace(request, target=target, headers=headers)
         authorised = interface.authorisation.of.get(family.name)
         if authorised is None or authorised.page is None:
             return None
