@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from xs2a_sandbox.clock import instant
 from xs2a_sandbox.journal.log_line import LogEntry
 
-_PAUSE = 0.02
-"""Seconds for which exchanges are collected."""
+_PAUSE = 0.005
+"""Seconds for which exchanges are collected.
+
+With a longer pause lines would not be cheaper, but requests would wait while more of them are written.
+"""
 
 type Batch = Sequence[tuple[LogEntry, float]]
 """Exchanges in their order, each with the instant of its answer."""

@@ -30,7 +30,7 @@ class RunPart:
         return {}
 
     def add(self, exchange: "LogEntry") -> None:
-        """Called for every logged exchange, in order and before `end`, but up to 20 ms after it."""
+        """Called for every logged exchange, in order and before `end`, but up to 5 ms after it."""
 
     def progress(self) -> str | None:
         """Return the current line of progress, which a terminal shows."""
