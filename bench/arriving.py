@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from load import Load, Outcome
-from served import generator, server
+from served import CORE, GENERATORS_CORE, generator, server
 from table import Row
 from throughput import load
 
@@ -23,7 +23,6 @@ SHARE = 0.8
 CONNECTIONS = 64
 _STEP, _STEPS = 0.95, 10
 """The factor from one tried rate to the next, and how many are tried."""
-CORE, GENERATORS_CORE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Lists the calls and bytecodes of Python functions while the engine answers one request, and counts the instructions.
 
 `python bench/calls.py` lists the functions of a payment initiation; `--instructions` counts the machine instructions of
-one answer under valgrind. None of this depends on what else the machine does.
+one answer under valgrind. None of this depends on what else the machine does. With `--door` the request arrives there
+as bytes, without a socket; with `--repeated` its answer comes from the cache.
 
 A request runs thousands of bytecodes, most of them once. Each part of it, repeated in a loop, takes less than half the
 time that it takes in the request: there, code and data must be fetched again, and the processor predicts few branches.
@@ -15,14 +16,22 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
 from msgspec import structs
+from workloads import BANK, text
 
 import xs2a_sandbox
 from engine import HEADERS, engine, requests
 from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.doors.connections import Connections
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.doors.proxy import ProxyDoors
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, to_json
 
@@ -50,21 +59,83 @@ def all_requests(bank: Engine) -> dict[str, Request]:
     }
 
 
-async def answer(bank: Engine, request: Request, number: int) -> None:
-    """Answer the request. No read is a repetition, and nothing is cancelled twice. Raises ValueError for an error."""
-    if request.method == "GET":
-        request = structs.replace(request, headers=Headers((*request.headers.pairs, ("X-Number", str(number)))))
-    elif request.method == "DELETE":
-        bank.store.reset()
-    response = await bank.answer(request)
-    if response.status >= 400:
-        raise ValueError(f"{request.method} {request.target} was answered {response.status}: {response.body[:500]!r}")
+class _Client(asyncio.Transport):
+    """Keeps the last answer of a door instead of sending it."""
+
+    answer = b""
+
+    def write(self, data: bytes) -> None:
+        self.answer = bytes(data)
+
+    def is_closing(self) -> bool:
+        return False
 
 
-async def count_work(name: str) -> tuple[Counter[str], Counter[str]]:
+type Ask = Callable[[Request], Awaitable[int]]
+"""Returns the status of the answer."""
+
+
+def through(door: str | None, bank: Engine, confdir: Path) -> Ask:
+    """Return the way to the engine: through this door, or directly."""
+    if door is None:
+
+        async def ask(request: Request) -> int:
+            return (await bank.answer(request)).status
+
+        return ask
+    at = {"host": "127.0.0.1", "tell": bank.report_refusal, "connections": Connections(USUAL), "repeat": bank.repeat}
+    if door == "direct":
+        protocol = DirectDoor(bank.answer_anew, port=0, **at).protocol_factory()
+    else:
+        proxy = ProxyDoors(bank.answer, proxy_port=0, tls_port=None, confdir=confdir, proxy_auth=None, **at)
+        proxy.prepare()
+        protocol = proxy.proxy_protocol_factory()
+    client = _Client()
+    protocol.connection_made(client)
+    origin = f"http://{BANK}" if door == "proxy" else ""
+
+    async def send(request: Request) -> int:
+        protocol.data_received(text(request, origin).encode("latin-1"))
+        return int(client.answer.split()[1])
+
+    return send
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is measured: a request by its name, at a `door`. If it `is_repeated`, its answer comes from the cache."""
+
+    name: str
+    door: str | None
+    is_repeated: bool
+
+    async def ask(self, count: int, measurement: AbstractContextManager[None] | None = None) -> None:
+        """Ask this many times, and once more inside the `measurement`. Nothing is cancelled twice."""
+        with tempfile.TemporaryDirectory() as confdir, engine() as bank:
+            request, ask = all_requests(bank)[self.name], through(self.door, bank, Path(confdir))
+            for number in range(count + 1):
+                asked = request
+                if request.method == "GET" and not self.is_repeated:
+                    headers = Headers((*request.headers.pairs, ("X-Number", str(number))))
+                    asked = structs.replace(request, headers=headers)
+                elif request.method == "DELETE":
+                    bank.store.reset()
+                with measurement if measurement and number == count else nullcontext():
+                    status = await ask(asked)
+                if status >= 400:
+                    raise ValueError(f"{request.method} {request.target} was answered {status}")
+
+
+def count_work(question: Question) -> tuple[Counter[str], Counter[str]]:
     """Return for each function how often it is called for one answer, and how many bytecodes it runs."""
     calls: Counter[CodeType] = Counter()
     bytecodes: Counter[CodeType] = Counter()
+    asyncio.run(question.ask(_WARM, _counted(calls, bytecodes)))
+    return _by_place(calls), _by_place(bytecodes)
+
+
+@contextmanager
+def _counted(calls: Counter[CodeType], bytecodes: Counter[CodeType]) -> Iterator[None]:
     monitoring = sys.monitoring
     tool, started, ran = monitoring.PROFILER_ID, monitoring.events.PY_START, monitoring.events.INSTRUCTION
 
@@ -74,17 +145,12 @@ async def count_work(name: str) -> tuple[Counter[str], Counter[str]]:
     def note_bytecode(code: CodeType, _: int) -> None:
         bytecodes[code] += 1
 
-    with engine() as bank:
-        request = all_requests(bank)[name]
-        for number in range(_WARM):
-            await answer(bank, request, number)
-        monitoring.use_tool_id(tool, "calls")
-        monitoring.register_callback(tool, started, note_call)
-        monitoring.register_callback(tool, ran, note_bytecode)
-        monitoring.set_events(tool, started | ran)
-        await answer(bank, request, _WARM)
-        monitoring.set_events(tool, 0)
-    return _by_place(calls), _by_place(bytecodes)
+    monitoring.use_tool_id(tool, "calls")
+    monitoring.register_callback(tool, started, note_call)
+    monitoring.register_callback(tool, ran, note_bytecode)
+    monitoring.set_events(tool, started | ran)
+    yield
+    monitoring.set_events(tool, 0)
 
 
 def _by_place(counts: Counter[CodeType]) -> Counter[str]:
@@ -96,23 +162,16 @@ def _by_place(counts: Counter[CodeType]) -> Counter[str]:
     return by_place
 
 
-async def answer_often(name: str, count: int) -> None:
-    with engine() as bank:
-        request = all_requests(bank)[name]
-        for number in range(count + 1):
-            await answer(bank, request, number)
-
-
-def count_instructions(name: str) -> int:
+def count_instructions(arguments: list[str]) -> int:
     """Return the instructions of one answer. Raises CalledProcessError, OSError if valgrind does not run."""
-    few, many = (_run_counted(name, count) for count in (_FEW, _MANY))
+    few, many = (_run_counted([*arguments, "--answers", str(count)]) for count in (_FEW, _MANY))
     return (many - few) // (_MANY - _FEW)
 
 
-def _run_counted(name: str, count: int) -> int:
+def _run_counted(arguments: list[str]) -> int:
     with tempfile.NamedTemporaryFile() as file:
         valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=no", f"--cachegrind-out-file={file.name}"]
-        program = [sys.executable, __file__, name, "--answers", str(count)]
+        program = [sys.executable, __file__, *arguments]
         subprocess.run(
             [*valgrind, *program], check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "0"}
         )
@@ -123,15 +182,19 @@ def _run_counted(name: str, count: int) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("request", nargs="?", default="payment initiation", help="one of the requests of all_requests")
+    parser.add_argument("--door", choices=("direct", "proxy"), help="where the request arrives")
+    parser.add_argument("--repeated", action="store_true", help="send the same request again and again")
     parser.add_argument("--instructions", action="store_true", help="count instructions, in some minutes")
     parser.add_argument("--answers", type=int, help="only answer that often, for a profiler")
     arguments = parser.parse_args()
+    question = Question(arguments.request, arguments.door, arguments.repeated)
     if arguments.answers is not None:
-        asyncio.run(answer_often(arguments.request, arguments.answers))
+        asyncio.run(question.ask(arguments.answers))
     elif arguments.instructions:
-        print(f"{arguments.request}: {count_instructions(arguments.request):,} instructions")
+        count = count_instructions([argument for argument in sys.argv[1:] if argument != "--instructions"])
+        print(f"{arguments.request}: {count:,} instructions")
     else:
-        calls, bytecodes = asyncio.run(count_work(arguments.request))
+        calls, bytecodes = count_work(question)
         print(f"{arguments.request}: {calls.total()} calls of {len(calls)} functions, {bytecodes.total():,} bytecodes")
         print("bytecodes calls")
         for place, count in bytecodes.most_common():

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509 import load_pem_x509_certificate
-from served import HERE, on_core, server
+from served import CORE, HERE, on_core, server
 from workloads import CONSENT, Work
 
 import xs2a_sandbox
@@ -29,7 +29,6 @@ import xs2a_sandbox
 PEERS = HERE / "peers"
 PATIENCE = 60.0
 """Seconds within which a peer must answer."""
-CORE, GENERATORS_CORE = 0, 1
 
 DIRECT = ("W1", "W2", "W3", "W4", "W5")
 PROXY = ("P1", "P2", "P3")

@@ -20,8 +20,8 @@ from time import perf_counter
 
 import peers_page
 from machine import QUIET, busy, usage, wait_until_quiet
-from peer import GENERATORS_CORE, Peer, Running, peers, started
-from served import HERE, generator
+from peer import Peer, Running, peers, started
+from served import GENERATORS_CORE, HERE, generator
 from workloads import OWN, WORKLOADS, Work
 
 from xs2a_sandbox.doors.proxy import ensure_ca

@@ -18,6 +18,8 @@ from load import Load, Outcome
 HERE = Path(__file__).parent
 PATIENCE = 60.0
 """Seconds within which a server must listen."""
+CORE, GENERATORS_CORE = 0, 1
+"""The cores of the measured server and of the load generator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,19 @@ def test_the_sandbox_is_measured_in_the_same_way_as_its_peers() -> None:
     assert min(figures) > 0
 
 
+@pytest.mark.parametrize("door", ["direct", "proxy"])
+def test_calls_of_a_request_at_a_door_are_counted(door: str) -> None:
+    done = subprocess.run(
+        [sys.executable, BENCH / "calls.py", "consent status", "--door", door, "--repeated"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "HttpConnection.data_received" in done.stdout
+    assert "ResponseCache.find" in done.stdout
+
+
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(BENCH)
