@@ -51,13 +51,13 @@ PLACES = (
     Place("2026-11-21T23:30:00+00:00"),
     Place("2028-02-29T23:58:00+01:00", "Europe/Vienna"),
     Place("2026-03-29T01:59:59+01:00", "Europe/Vienna"),
-    Place("2026-03-29T23:30:00+02:00"),
+    Place("2026-03-29T23:30:00+02:00", "Pacific/Honolulu"),
     Place("2026-10-25T02:59:59+02:00", "Europe/Vienna"),
     Place("2026-10-25T02:30:00+01:00", "America/New_York"),
-    Place("2026-12-31T23:59:00+01:00"),
-    Place("2026-11-21T13:00:00+01:00", "Pacific/Auckland"),
-    Place("2026-11-21T09:00:00+01:00", "Pacific/Honolulu"),
+    Place("2026-12-31T23:59:00+01:00", "Pacific/Auckland"),
 )
+"""Times at which days, hours and years end, and machines whose day is the bank's, the one before and the one after."""
+
 PARTS = {
     "contract": ("tests/contract", "-k", "process and (payments or further or not (requests or bad_input))"),
     "handlers": (

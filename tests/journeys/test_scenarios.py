@@ -67,6 +67,7 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 @pytest.mark.parametrize("name", scenarios())
+@pytest.mark.usefixtures("delays")
 def test_each_scenario_has_no_lint_problems_and_has_examples_and_a_page(name: str) -> None:
     assert [str(p) for p in check(settings(name))] == []
     (file,) = scenarios()[name].glob("*.yaml")
