@@ -167,6 +167,7 @@ def what_apps_see(dialect: str, directory: Path, *names: str) -> list[tuple[int,
     return [(answer.status, answer.body) for answer in USES[dialect](bank)]
 
 
+@pytest.mark.by_turns("dialect")
 @pytest.mark.parametrize("dialect", sorted({*dialects()} - {"berlin-group-1.3.11"}))  # as berlin-group-1.3
 @pytest.mark.parametrize("name", quirks())
 def test_each_quirk_has_no_lint_problems(name: str, dialect: str, tmp_path: Path) -> None:
@@ -189,6 +190,7 @@ def test_answers_of_equal_banks_are_equal(
     assert what_apps_see(dialect, tmp_path) == usual[dialect]
 
 
+@pytest.mark.by_turns("dialect")
 @pytest.mark.parametrize(
     ("name", "dialect"),
     [pair for pair in product(sorted(quirks().keys() - WITH_OWN_TEST), USES) if pair not in NOT_SHOWN],
