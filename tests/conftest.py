@@ -4,7 +4,8 @@ import gc
 import os
 import ssl
 from collections.abc import Generator, Iterator, Sequence
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import settings
 from mitmproxy import certs
 
 from tests.support.turns import take_turns
+from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank import TestData, loading, testdata
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface, reader
@@ -32,7 +34,10 @@ settings.load_profile("quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let each worker send only the reports that matter. Sending all takes as long as most tests."""
+    """Let each worker send only the reports that matter. Sending all takes as long as most tests.
+
+    Read bundled files once.
+    """
     for worker in [
         one for _, one in config.pluginmanager.list_name_plugin() if type(one).__name__ == "WorkerInteractor"
     ]:
@@ -46,6 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
                 tell(name, **said)
 
         worker.sendevent = sendevent  # type: ignore[attr-defined]
+    # Before test modules are imported, because some build an engine.
+    for once in (_read_bundled_testdata_once(), _read_bundled_schemas_and_cassettes_once()):
+        once.__enter__()
+        config.add_cleanup(partial(once.__exit__, None, None, None))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -86,8 +95,8 @@ def _nothing_is_written_into_the_checkout(pytestconfig: pytest.Config) -> Iterat
     assert set(os.listdir(pytestconfig.rootpath)) <= before | {".hypothesis"}
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _bundled_testdata_is_read_once() -> Iterator[None]:
+@contextmanager
+def _read_bundled_testdata_once() -> Iterator[None]:
     """They never change, and reading them takes most of the time for building an engine."""
     file, load = bundled("cassettes") / "testdata.yaml", testdata.load
     once = cache(lambda: load([file]))
@@ -100,13 +109,13 @@ def _bundled_testdata_is_read_once() -> Iterator[None]:
     testdata.load = load
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
+@contextmanager
+def _read_bundled_schemas_and_cassettes_once() -> Iterator[None]:
     """They never change either. Without this, each new engine checks all schemas and compiles its dialect."""
     schemas, check, read, parse = loading._schemas, schema_files.check, yaml_reader.read, reader.parse
     check_layers, lay_foundation = layers.check, layers._foundation
-    bundled_schemas, root = Schemas([bundled("schemas")]), bundled("cassettes")
-    sound = cache(lambda: check(bundled_schemas))
+    root = bundled("cassettes")
+    sound = cache(lambda: check(SCHEMAS))
     once = cache(read)
     documents: dict[int, Document] = {}
     cassettes: dict[int, Cassette] = {}
@@ -117,6 +126,7 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
         own = Path("schemas")
         return own.is_dir() and not own.samefile(bundled("schemas"))
 
+    @wraps(read)
     def document_of(file: Path, *, folder: Path | None = None) -> Document:
         if not file.is_relative_to(root):
             return read(file, folder=folder)
@@ -125,7 +135,7 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
         return document
 
     def parsed(document: Document, schemas: Schemas, problems: list[Problem], **options: Any) -> Cassette:
-        if schemas is not bundled_schemas or id(document) not in documents or options:
+        if schemas is not SCHEMAS or id(document) not in documents or options:
             return parse(document, schemas, problems, **options)
         if id(document) not in cassettes:
             mistakes: list[Problem] = []
@@ -142,7 +152,7 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
     def checked(
         read: Sequence[Layer], schemas: Schemas, handlers: Any, *, bank: bool = False
     ) -> tuple[Interface | None, list[Problem]]:
-        if schemas is not bundled_schemas or not all(map(is_bundled, read)):
+        if schemas is not SCHEMAS or not all(map(is_bundled, read)):
             return check_layers(read, schemas, handlers, bank=bank)
         key = (*map(tuple, read), id(handlers), bank)
         if key not in interfaces:
@@ -157,7 +167,7 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
     ) -> Foundation:
         lowest = read[0] if read else ()
         alone = len(lowest) == 1 and is_bundled(lowest) and not any(c.extends for layer in parsed[1:] for c in layer)
-        if schemas is not bundled_schemas or not alone or problems:
+        if schemas is not SCHEMAS or not alone or problems:
             return lay_foundation(read, parsed, schemas, problems)
         (folder,) = lowest
         assert isinstance(folder, Path)
@@ -171,8 +181,8 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layers, "check", checked)
         patch.setattr(layers, "_foundation", founded)
-        patch.setattr(loading, "_schemas", lambda: schemas() if has_its_own() else bundled_schemas)
-        patch.setattr(schema_files, "check", lambda files: list(sound()) if files is bundled_schemas else check(files))
+        patch.setattr(loading, "_schemas", lambda: schemas() if has_its_own() else SCHEMAS)
+        patch.setattr(schema_files, "check", lambda files: list(sound()) if files is SCHEMAS else check(files))
         patch.setattr(yaml_reader, "read", document_of)
         patch.setattr(reader, "parse", parsed)
         yield

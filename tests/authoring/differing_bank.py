@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.support.doors import limits
+from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank import Bank, Banks, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
@@ -18,7 +19,7 @@ from xs2a_sandbox.bundled import quirks as bundled_quirks
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare.states import ReportedState, Thing
-from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.http import Headers, Request, Response
@@ -55,7 +56,6 @@ def varied(directory: Path, options: Mapping[str, Mapping[str, Any]]) -> Path:
 
 def engine(folder: Path, *quirks: str) -> Engine:
     """Return a sandbox with the dialect and the test data of a folder."""
-    schemas = Schemas([bundled("schemas")])
     data = folder / "testdata.yaml"
     return Engine(
         Parts(
@@ -69,10 +69,10 @@ def engine(folder: Path, *quirks: str) -> Engine:
                                 for quirk in quirks
                             ),
                         ],
-                        schemas,
+                        SCHEMAS,
                         NAMED,
                     ),
-                    schemas,
+                    SCHEMAS,
                 )
             ),
             MemoryStore(),

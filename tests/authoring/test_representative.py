@@ -8,17 +8,15 @@ import pytest
 from tests.authoring import differing_bank
 from tests.authoring.differing_bank import App
 from tests.support.taping import tape
+from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.features.derive.derived_dialect import derive_dialect
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.features.derive.representative import ENOUGH, find_representative
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import read_tape
-
-SCHEMAS = Schemas([bundled("schemas")])
 
 
 def record(directory: Path, least: int) -> list[Exchange]:

@@ -1,5 +1,7 @@
 """The order in which faults are tried."""
 
+from functools import cache
+
 from xs2a_sandbox.bank.loading import interface_and_schemas, read_quirks
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.features.campaign.order import (
@@ -16,8 +18,9 @@ from xs2a_sandbox.features.campaign.order import (
 from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
 
 INTERFACE, _ = interface_and_schemas(Settings(state="memory:"))
-ALL_QUIRKS = read_quirks()
 OBIE, _ = interface_and_schemas(Settings(state="memory:", dialect="obie-4.0"))
+
+all_quirks = cache(read_quirks)
 
 
 def planned(operation: str | None, kind: Kind, call: int = 1, name: str = "") -> PlannedFault:
@@ -25,7 +28,7 @@ def planned(operation: str | None, kind: Kind, call: int = 1, name: str = "") ->
 
 
 def quirk(name: str) -> PlannedFault:
-    return PlannedFault(InjectedFault(name), {QUIRKS: [name]}, Kind.QUIRK, likeness_of(ALL_QUIRKS[name]))
+    return PlannedFault(InjectedFault(name), {QUIRKS: [name]}, Kind.QUIRK, likeness_of(all_quirks()[name]))
 
 
 def order(*faults: PlannedFault) -> list[str]:
@@ -68,7 +71,7 @@ def test_one_fault_of_each_kind_is_before_repetitions() -> None:
 
 
 def test_quirks_are_alike_if_they_change_the_same_part() -> None:
-    alike = {name: likeness_of(quirk) for name, quirk in ALL_QUIRKS.items()}
+    alike = {name: likeness_of(quirk) for name, quirk in all_quirks().items()}
 
     assert alike["balances-fail"] != alike["balances-null"]
     assert alike["text-padded"] == alike["text-changes"]
@@ -78,13 +81,13 @@ def test_quirks_are_alike_if_they_change_the_same_part() -> None:
 
 
 def test_quirks_that_leave_values_out_are_known() -> None:
-    assert removes_values(ALL_QUIRKS["dates-null"])
-    assert not removes_values(ALL_QUIRKS["booked-a-day-early"])
-    assert not removes_values(ALL_QUIRKS["newer-consent-ends-older"])
+    assert removes_values(all_quirks()["dates-null"])
+    assert not removes_values(all_quirks()["booked-a-day-early"])
+    assert not removes_values(all_quirks()["newer-consent-ends-older"])
 
 
 def test_quirks_that_refuse_some_requests_because_of_their_parameters_are_known() -> None:
-    avoidable = {name for name, quirk in ALL_QUIRKS.items() if refuses_by_request(quirk)}
+    avoidable = {name for name, quirk in all_quirks().items() if refuses_by_request(quirk)}
 
     assert {"paging-same-parameters", "date-to-refused", "history-90-days"} <= avoidable
     assert avoidable.isdisjoint({"next-page-broken", "balances-fail", "closed-account-fails-list", "error-as-html"})

@@ -3,15 +3,16 @@
 import subprocess
 import sys
 from decimal import Decimal
+from inspect import unwrap
 from pathlib import Path
 
 import pytest
 
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.documents import bundled_values
-from xs2a_sandbox.documents.yaml_reader import read  # the function itself, which other tests replace by a cached one
+from xs2a_sandbox.documents import bundled_values, yaml_reader
 
 TEXT = b"text: 1\n"
+read = unwrap(yaml_reader.read)  # not the cached one of tests/conftest.py
 FILES = sorted(bundled("cassettes").rglob("*.yaml"))
 
 

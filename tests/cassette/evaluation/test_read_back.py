@@ -2,14 +2,14 @@ from typing import Any
 
 import pytest
 
+from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.evaluation.read_back import read_back
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
-from xs2a_sandbox.documents import Schemas
 
-SHAPES = layers.read([[bundled("cassettes") / "berlin-group-1.3"]], Schemas([bundled("schemas")]), NAMED).shapes
+SHAPES = layers.read([[bundled("cassettes") / "berlin-group-1.3"]], SCHEMAS, NAMED).shapes
 BUNDLED = {name: shape.template for name, shape in SHAPES.items()}
 BALANCE = {"type": "FWAV", "amount": {"currency": "EUR", "amount": "1.00"}, "reference_date": "2026-11-21"}
 THINGS: list[tuple[str, Any]] = [
