@@ -141,6 +141,7 @@ def test_a_recording_of_the_documented_dialect_changes_nothing(tmp_path: Path) -
     assert {key for change in changes["operations"].values() for key in change} == {"doc"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redacted", [False, True])
 def test_a_derived_dialect_replays_embedded_sca_of_berlin_group_1_3(redacted: bool, tmp_path: Path) -> None:
     """The recording contains no balances, although test data needs them."""
@@ -257,6 +258,7 @@ def made_by(wish: object) -> Exchange:
     return taped("/v1/consents", MADE, "POST", status=201, headers=HEADERS, body=wish)
 
 
+@pytest.mark.slow
 def test_effects_answer_requests_that_only_the_bank_accepts(tmp_path: Path) -> None:
     status = taped(f"{OF_IT}/status", {"consentStatus": "received"}, headers=HEADERS)
     made = learn(tmp_path, [made_by(consent_of({"wholeBank": "yes"})), status])
@@ -269,6 +271,7 @@ def test_effects_answer_requests_that_only_the_bank_accepts(tmp_path: Path) -> N
     assert app.ask("GET", f"/v1/consents/{id}/status") == {"consentStatus": "valid"}
 
 
+@pytest.mark.slow
 def test_consents_created_by_effects_cover_the_accounts_named_by_iban(tmp_path: Path) -> None:
     account = {"resourceId": "r0", "iban": IBAN, "currency": "EUR", "product": "Konto", "name": "Konto"}
     listing = [*HEADERS, ("Consent-ID", MADE["consentId"])]
@@ -284,6 +287,7 @@ def test_consents_created_by_effects_cover_the_accounts_named_by_iban(tmp_path: 
     assert held["account"] == {"iban": IBAN, "currency": "EUR"}
 
 
+@pytest.mark.slow
 def test_an_account_with_an_impossible_iban_is_not_in_the_test_data(tmp_path: Path) -> None:
     account = {"iban": "DE00123456780000000001", "currency": "EUR"}
     listing = taped("/v1/accounts", {"accounts": [account]}, headers=[*HEADERS, ("Consent-ID", MADE["consentId"])])
@@ -307,6 +311,7 @@ def test_ids_created_by_effects_have_the_format_of_the_bank(tmp_path: Path) -> N
     assert len({*ids, "KONS-100200", "KONS-734518"}) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps", [True, False])
 def test_a_deleted_consent_has_the_state_that_the_bank_reported(keeps: bool, tmp_path: Path) -> None:
     wish = consent_of({"allPsd2": "allAccounts"}, combinedServiceIndicator=False)
@@ -318,6 +323,7 @@ def test_a_deleted_consent_has_the_state_that_the_bank_reported(keeps: bool, tmp
     assert made.alike == 3, made.unknown
 
 
+@pytest.mark.slow
 def test_links_to_the_bank_point_to_the_sandbox(tmp_path: Path) -> None:
     answer = {**MADE, "_links": {"scaOAuth": {"href": "https://xs2a.bank.example/oauth/links"}}}
     wish = consent_of({"allPsd2": "allAccounts"}, combinedServiceIndicator=False)
@@ -327,6 +333,7 @@ def test_links_to_the_bank_point_to_the_sandbox(tmp_path: Path) -> None:
     assert "https://xs2a.bank.example/oauth" not in made.files["dialect.yaml"]
 
 
+@pytest.mark.slow
 def test_outcomes_are_derived_from_a_redacted_recording_too(tmp_path: Path) -> None:
     redacted = redacted_tape(tmp_path, *recorded())
     made = derive_dialect("mine", redacted, SCHEMAS)
@@ -369,7 +376,7 @@ def test_a_check_needs_the_dialect_alone(flags: list[str], tmp_path: Path) -> No
     assert "--check needs --dialect NAME" in done.output
 
 
-@pytest.mark.by_turns("body")
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"", b"<Document/>"])
 def test_an_inexpressible_answer_is_reported_and_the_rest_is_learned(body: bytes, tmp_path: Path) -> None:
     entries = [
@@ -382,6 +389,7 @@ def test_an_inexpressible_answer_is_reported_and_the_rest_is_learned(body: bytes
     assert derived.alike > len(entries) / 2
 
 
+@pytest.mark.slow
 def test_no_errors_are_learned_if_the_draft_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
