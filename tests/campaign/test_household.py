@@ -92,6 +92,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
 
     def run(bugs: Sequence[str] = (), choose: Sequence[str] = ()) -> Results:
         monkeypatch.setenv("HOUSEHOLD_BUGS", ",".join(bugs))
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         campaign = Campaign(
             Command((*PYTEST, "check_household.py"), {}, app),
             interface_and_schemas(Settings(dialect=DIALECT, state="memory:"))[0],
