@@ -1,7 +1,9 @@
 """One sandbox with all its doors for each pytest process, and a new session for each test.
 
-Every test runs in process and through every door with a socket. `make test` runs every test in process, and every third
-one also through one of these doors in turns, so that all of them are used. The other cases are marked `slow`.
+Every test runs through every door; every case of it runs in process and, in turns, through one of the doors with a
+socket. `make test` runs every case in process and every third one through a socket. Doors only translate, so the other
+combinations prove nothing new. Tests of what doors translate have the marker `every_door`: all their cases run through
+all doors.
 """
 
 import asyncio
@@ -22,7 +24,7 @@ from tests.contract.doors import BANK, DOORS, MITMPROXY, WIRES, Bank, InProcess,
 from tests.support import compared_bodies, compared_inputs, compared_requirements, noted_handlers
 from tests.support.certificates import issued
 from tests.support.roads import proxy_doors
-from tests.support.turns import third_through_sockets
+from tests.support.turns import share_out
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.proxy import ProxyDoors
@@ -37,9 +39,7 @@ from xs2a_sandbox.tpp.trust_service import TrustService
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
     made = yield
-    if isinstance(made, list):
-        third_through_sockets(made, "bank", WIRES)
-    return made
+    return share_out(made, "bank", WIRES) if isinstance(made, list) else made
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ from tests.contract import bodies, facts
 from tests.contract.doors import BANK, WIRES, Answer, Bank
 from tests.contract.test_errors import OURS
 
-spec = pytest.mark.spec
+spec, every_door = pytest.mark.spec, pytest.mark.every_door
 pytestmark = spec("reading-bad-input")
 
 SEPA = f"/v1/{bodies.SEPA}"
@@ -41,6 +41,7 @@ def refused(answer: Answer, status: int, code: str) -> None:
 # -- headers
 
 
+@every_door
 @pytest.mark.parametrize(
     "headers",
     [
@@ -78,6 +79,7 @@ def test_two_consent_ids_are_refused(bank: Bank, second: str) -> None:
     refused(answer, 400, "FORMAT_ERROR")
 
 
+@every_door
 @pytest.mark.parametrize(
     "name", ["Consent-ID", "TPP-Redirect-URI", "Authorization", "PSU-IP-Address", "X-Sandbox-Session"]
 )
@@ -134,6 +136,7 @@ def test_dangerous_return_addresses_are_refused(bank: Bank, header: str, path: s
     assert bank.post(path, json=body, headers={header: "com.example.app:/back"}).status == 200
 
 
+@every_door
 @spec("reading-content-type")
 @pytest.mark.parametrize("content", ["small", "bomb", "no gzip"])
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "gzip, gzip"])
@@ -178,6 +181,7 @@ IDS = [
 ]
 
 
+@every_door
 @spec("4.1-rule-4")
 @pytest.mark.parametrize("id", IDS, ids=lambda id: id[:12])
 def test_unusual_account_ids(bank: Bank, id: str) -> None:
@@ -200,6 +204,7 @@ def test_unusual_payment_ids(bank: Bank, id: str) -> None:
         refused(bank.get(f"{SEPA}/{id}{tail}"), 404, "RESOURCE_UNKNOWN")
 
 
+@every_door
 @spec("reading-unknown-path")
 @pytest.mark.parametrize(
     "path",
@@ -224,6 +229,7 @@ def test_unusual_paths(bank: Bank, path: str) -> None:
     assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
 
 
+@every_door
 @pytest.mark.parametrize(
     "query", ["%00", "=", "&&&", "withBalance", "withBalance=%FF", "withBalance=true&withBalance=false", "%zz=1"]
 )
@@ -490,6 +496,7 @@ wire = pytest.mark.parametrize("bank", WIRES, indirect=True)
 GOOD = f"Host: {BANK}\r\nX-Request-ID: {uuid.UUID(int=7)}\r\nConnection: close\r\n"
 
 
+@every_door
 @wire
 @pytest.mark.parametrize(
     "lines",

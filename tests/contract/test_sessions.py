@@ -10,6 +10,7 @@ from tests.contract import bodies, facts
 from tests.contract.doors import Bank
 
 spec = pytest.mark.spec
+pytestmark = pytest.mark.every_door
 
 WAYS = ("prefix", "header", "proxy user")
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import serving
 from tests.support.berlin_group import HAS_OPENAPI, validate_answer
-from tests.support.turns import third_through_sockets
+from tests.support.turns import share_out
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.features.pytest.in_process import LoopThread
@@ -92,11 +92,9 @@ DOORS = (*WIRES, "process")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
-    """As for the other dialect: run all tests in process, and every third one through one of the other doors."""
+    """Distribute the cases over the doors like those of the other dialect."""
     made = yield
-    if isinstance(made, list):
-        third_through_sockets(made, "tpp", WIRES)
-    return made
+    return share_out(made, "tpp", WIRES) if isinstance(made, list) else made
 
 
 @pytest.fixture(scope="session")
