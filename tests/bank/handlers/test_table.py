@@ -38,10 +38,14 @@ UNNOTED["token.issue"].add("headers.dpop")  # read from the request, because the
 
 
 def noted(file: Path) -> dict[str, dict[str, list[str]]]:
-    """Behaviour of the handlers in this process: in the contract tests, and in the tests of single handlers."""
+    """Return what the handlers do in the contract tests, and in the tests of single handlers.
+
+    The other tests take as long as these, and handlers do nothing new in them.
+    """
     command = "-m pytest -q -p tests.support.noted_handlers -p no:cacheprovider -p no:xdist -m".split()
-    banks = [f"tests/bank/{folder}" for folder in ("domain", "formats", "handlers")]
-    where = ["tests/contract", "tests/families", *banks, "-k", "(process or bank or families) and not test_table"]
+    others = "test_table or each_quirk or tools or recorded or campaign or requests or bad_input or further"
+    chosen = f"(process or handlers or families) and not ({others})"
+    where = ["tests/contract", "tests/families", "tests/bank/handlers", "-k", chosen]
     done = subprocess.run(
         [sys.executable, *command, "not slow", *where],
         cwd=ROOT, env={**os.environ, "NOTES": str(file)}, capture_output=True, text=True, timeout=900, check=False,
