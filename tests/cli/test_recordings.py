@@ -199,6 +199,7 @@ def test_deriving_again_keeps_edited_rules(home: Path) -> None:
     assert "body: 2" in file.read_text()
 
 
+@pytest.mark.slow
 def test_a_dialect_is_derived_into_the_working_directory(home: Path) -> None:
     gone = {"tppMessages": [{"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "weg"}]}
     tape(
