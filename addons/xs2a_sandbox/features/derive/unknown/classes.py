@@ -20,13 +20,16 @@ _CODE = re.compile(r"[A-Za-z][\w:.-]{1,80}")
 
 @dataclass(eq=False)
 class AnswerClass:
-    """Answers of one operation that say the same. `name` is unique in the operation."""
+    """Answers of one operation that say the same. `name` is unique in the operation.
+
+    `like` says what an answer that was not recorded is made from.
+    """
 
     operation: LearnedOperation
     is_ok: bool
     seen: list[SeenExchange]
     name: str
-    is_guess: bool = False
+    like: str = ""
 
     @property
     def status(self) -> int:

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.names import identifier, is_id, new_name
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.outcomes import Envelope
@@ -74,7 +75,7 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
 
 def _is_key(text: str) -> bool:
     core = re.sub(r"\W", "", text)
-    return len(core) >= 3 and is_id(text) and not re.match(r"https?:", text) and "/" not in text
+    return len(core) >= 3 and is_id(text) and "/" not in text and not date_form(text)
 
 
 def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> None:

@@ -104,6 +104,6 @@ def _pattern(text: str) -> str | None:
         return r"-?[0-9]+" + ("," if "," in text else r"\.") + "[0-9]{2}"
     if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}", text):
         return "[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}"
-    if re.fullmatch(r"\d+([ -]\d+)+", text):
-        return re.sub(r"\d+", lambda found: f"[0-9]{{{len(found[0])}}}", text)
+    if re.fullmatch(r"\d+([ ./-]\d+)+", text) and read_number(text) is None:
+        return re.sub(r"\d+", lambda found: f"[0-9]{{{len(found[0])}}}", text.replace(".", r"\."))
     return None

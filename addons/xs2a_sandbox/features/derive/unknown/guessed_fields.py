@@ -139,7 +139,7 @@ def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
     header = known.scopes.request_ids.get(known.operation)
     made = next((answer for answer in known.classes if any(map(known.scopes.world.made, answer.seen))), None)
     if header and made and made.seen[0].document is not None:
-        again = replace(made, name="repeated", is_guess=True)
+        again = replace(made, name="repeated", like="the first request")
         condition = Condition(f"let.{AGAIN}", 12, "repeated", ("headers", header))
         yield LearnedCheck(condition, again, (), is_guess=True)
 

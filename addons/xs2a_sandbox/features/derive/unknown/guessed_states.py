@@ -48,7 +48,7 @@ def add_endings(
         scopes.world.operation_of[shown] = operation
         scopes.is_ok[shown] = True
         machine.by_request.append(ByRequest(machine.first, known.after, shown))
-        classes[operation].append(AnswerClass(operation, True, [shown], "done", is_guess=True))
+        classes[operation].append(AnswerClass(operation, True, [shown], "done", "another request that ends something"))
 
 
 def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:

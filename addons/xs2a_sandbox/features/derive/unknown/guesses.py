@@ -132,7 +132,8 @@ def _is_like(condition: Condition, check: LearnedCheck) -> bool:
     if condition.kind == "short" or (condition.kind == "missing" and is_header):
         return other.kind == "missing" and other.place == condition.place
     if condition.kind == "unknown":
-        is_same = other.place == condition.place if is_header else other.name == condition.name
+        is_same = other.place == condition.place if is_header else other.name == condition.name != ""
+        is_same = is_same and is_header == (other.place[:1] == ("headers",))
         return other.kind == "unknown" and is_same
     if condition.kind in _FORMS:
         return other.kind in _FORMS and other.place[0] != "headers" and find_mention(check) is not None

@@ -1,7 +1,7 @@
 """Learns how often an access can be used in a day, such as four times without the customer (PSD2, RTS article 36)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
@@ -12,21 +12,24 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLoo
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
 
-_RANK = 36
-"""After the checks of the access, before those of the account and of parameters."""
+_RANK, _LATE = 36, 72
+"""After the checks of the access, before those of the account and of parameters; or after these, too."""
 
 
 @dataclass(frozen=True)
 class Quota:
     """How often a thing of a kind can be named at `place` in a day: a number, or the member of its request with it.
 
-    Requests with the header `unless` do not count.
+    Requests of these operations count, except for those with the header `unless`. Those that are refused for another
+    reason count only with `counts_refused`.
     """
 
     kind: ThingKind
     place: Place
     unless: str
     most: Place | int
+    reads: Sequence[LearnedOperation]
+    counts_refused: bool
 
     def is_for(self, lookup: ThingLookup) -> bool:
         return lookup.place == self.place and [kind for kind, _ in lookup.kinds] == [self.kind]
@@ -37,7 +40,8 @@ class Quota:
         most = str(self.most) if isinstance(self.most, int) else expression(f"{name}.sent", self.most)
         counts = f"headers[{literal(self.unless)}] is none and " if self.unless else ""
         used_up = f"{name}.used_on == today(0) and {name}.used >= {most}"
-        return Condition(f"{counts}{used_up}", _RANK, "quota", self.place, lookup.name)
+        rank = _RANK if self.counts_refused else _LATE
+        return Condition(f"{counts}{used_up}", rank, "quota", self.place, lookup.name)
 
     def count(self, lookup: ThingLookup, refused: Sequence[str]) -> dict[str, str]:
         """Return the members of a thing with its uses. Requests with the outcomes `refused` do not count."""
@@ -63,9 +67,8 @@ def find_quotas(
                 if lookup.kinds and lookup.kinds[0][0] not in found and (quota := _find(scopes, reads, lookup, answer)):
                     found[quota.kind] = quota
     for quota in found.values():
-        counted = _counted(scopes, reads, quota)
-        scopes.add_uses({(thing, one): _count(counted, one, thing) for one, thing in counted})
-        for operation in reads:
+        scopes.add_uses({(thing, one): count for one, thing, count in _count_uses(scopes, quota)})
+        for operation in quota.reads:
             own = [quota.condition(lookup) for lookup in scopes.lookups[operation] if quota.is_for(lookup)]
             scopes.quotas.setdefault(operation, []).extend(own)
     return found
@@ -87,17 +90,23 @@ def _find(
     oks = {name for one in scopes.is_ok if scopes.is_ok[one] for name in one.headers}
     unless = ["", *sorted(oks - {name for one in answer.seen for name in one.headers})]
     numbers = [place for place, value in leaves(kind.example.body) if type(value) is int and place]
-    limits: list[Place | int] = [*numbers, 0]
-    for quota in (Quota(kind, lookup.place, name, most) for name in unless for most in limits):
-        counted = _counted(scopes, reads, quota)
-        used = [(one, thing, _count(counted, one, thing)) for one, thing in counted]
+    counting = [one for one in (reads, [answer.operation]) if answer.operation in one]
+    for quota in (
+        Quota(kind, lookup.place, name, most, own, counts_refused)
+        for limits in (numbers, [0])
+        for own in counting
+        for counts_refused in (True, False)
+        for name in unless
+        for most in limits
+    ):
+        used = _count_uses(scopes, quota)
         refused = [count for one, _, count in used if one in answer.seen]
         good = [count for one, _, count in used if scopes.is_ok[one]]
         if len(refused) < len(answer.seen) or min(refused) < 2:
             continue
         if isinstance(quota.most, int):
             if answer.status == 429 and all(count < min(refused) for count in good):
-                return Quota(kind, lookup.place, quota.unless, min(refused))
+                return replace(quota, most=min(refused))
         elif all(
             (count >= _limit(quota.most, thing)) == (one in answer.seen)
             for one, thing, count in used
@@ -112,22 +121,21 @@ def _limit(place: Place, thing: LearnedThing) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _counted(
-    scopes: ExchangeScopes, reads: Sequence[LearnedOperation], quota: Quota
-) -> list[tuple[SeenExchange, LearnedThing]]:
-    """Return the reads that name a thing while it is in a state in which such reads are answered well."""
+def _count_uses(scopes: ExchangeScopes, quota: Quota) -> list[tuple[SeenExchange, LearnedThing, int]]:
+    """Return the requests that name a thing in a state that is good for them, and how often it was used that day."""
     named = [
         (one, thing, scopes.snapshot(thing, one, after=False)["state"])
-        for operation in reads
+        for operation in quota.reads
         for one in operation.seen
         for lookup, thing in scopes.found(one)
         if quota.is_for(lookup) and quota.unless not in one.headers
     ]
     good = {state for one, _, state in named if scopes.is_ok[one]}
-    return [(one, thing) for one, thing, state in named if state in good]
+    counted = [(one, thing) for one, thing, state in named if state in good]
+    counting = [(one, thing) for one, thing in counted if quota.counts_refused or scopes.is_ok[one]]
 
+    def count(one: SeenExchange, thing: LearnedThing) -> int:
+        day = one.time.date()
+        return sum(other is thing and use.number < one.number and use.time.date() == day for use, other in counting)
 
-def _count(counted: Sequence[tuple[SeenExchange, LearnedThing]], one: SeenExchange, thing: LearnedThing) -> int:
-    """Return how often a thing was used before, on the same day."""
-    day = one.time.date()
-    return sum(other is thing and use.number < one.number and use.time.date() == day for use, other in counted)
+    return [(one, thing, count(one, thing)) for one, thing in counted]

@@ -36,9 +36,10 @@ def conditions_on_things(
             for seconds in _ages(scopes, name, wanted, others):
                 old = f"clock.seconds >= ({name}.made or clock.seconds) + {seconds}"
                 yield Condition(old, 6, "age", place, lookup.name)
-        for header in (header for header in others[0].headers if header.startswith("if-")) if others else ():
-            tag = f"'\"v' ~ {name}.version ~ '\"'"
-            yield Condition(f"headers[{literal(header)}] != {tag}", 22, "version", ("headers", header), lookup.name)
+        told = others[0].headers.get("if-match", "") if others else ""
+        if version := re.fullmatch(r"(\W*[a-z]?)\d+(\W*)", told):
+            tag = f"{literal(version[1])} ~ {name}.version ~ {literal(version[2])}"
+            yield Condition(f"headers['if-match'] != {tag}", 22, "version", ("headers", "if-match"), lookup.name)
         for secret, key in scopes.secondary[operation]:
             differs = f"{source_of(secret)} != {expression(name, (key,))}"
             yield Condition(differs, 60, "secret", secret, lookup.name)

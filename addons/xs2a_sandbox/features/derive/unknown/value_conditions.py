@@ -54,7 +54,7 @@ def conditions_on_value(
         if wanted or len(good) > 1 or pattern:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
         if pattern and all(re.search(r"[.,]\d\d$", text) and (read_number(text) or 0) > 0 for text in texts):
-            yield Condition(f"({number_source(texts[0], source)} or 1) <= 0", 54, "form", place)
+            yield Condition(f"({number_source(texts[0], source)} | default(1)) <= 0", 54, "form", place)
         if pattern:
             yield Condition(f"{guard}not ({source} | matches({literal(pattern)}))", 51, "form", place)
         elif not wanted and min(map(len, texts)) >= 4 and place[0] == "body":
@@ -97,7 +97,10 @@ def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenEx
         bad_days, good_days = ([_days_ahead(one, place) for one in ones if one.at(place)] for ones in (dated, others))
         day = forms[0].read(source)
         if (least_days := min(bad_days)) > 0:
-            most = max((days for days in _NICE_DAYS if days < least_days), default=least_days - 1)
+            told = {int(number) for one in wanted for number in _hints(one, 0)}
+            likely = [days for days in sorted(told) if max(good_days, default=0) <= days < least_days]
+            likely = likely or [days for days in _NICE_DAYS if days < least_days]
+            most = max(likely, default=least_days - 1)
             yield Condition(f"({day} or '') > today({most})", 70, "limit", place)
         if max(bad_days) < min(good_days, default=max(bad_days)):
             yield Condition(f"({day} or '9999') < today({max(bad_days) + 1})", 70, "limit", place)

@@ -15,6 +15,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.unseen_states import add_unseen_state
 from xs2a_sandbox.features.derive.unknown.written_answers import adopt_answer, write_answer, write_page
 from xs2a_sandbox.features.derive.unknown.written_lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written_things import (
@@ -46,7 +47,7 @@ class WrittenOperation:
 
 def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> WrittenOperation:
     scopes, checks = learned.scopes, learned.checks[operation]
-    oks = split_successes(scopes, operation, learned.classes[operation])
+    oks = add_unseen_state(scopes, operation, split_successes(scopes, operation, learned.classes[operation]))
     names = _outcome_names(checks)
     is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
     lets = _write_lets(learned, operation)
@@ -115,7 +116,8 @@ def _count_uses(
     quota, at = next((one for one in learned.quotas.values() if one.is_for(lookup)), None), _find_quota(checks)
     if quota is None or at is None:
         return {}
-    return quota.count(lookup, list(dict.fromkeys(names[check] for check in checks[: at + 1])))
+    refused = checks[: at + 1] if quota.counts_refused else checks
+    return quota.count(lookup, list(dict.fromkeys(names[check] for check in refused)))
 
 
 def _find_quota(checks: Sequence[LearnedCheck]) -> int | None:
@@ -224,8 +226,8 @@ def _list_evidence(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, 
         if any(check.is_guess for check in own):
             yield f"{name}: a guess, as {other.method} {other.path} answers; record such a request to be sure"
     for _, answer in oks:
-        if answer.is_guess:
-            yield f"{answer.name}: a guess, as another request that ends something; record such a request to be sure"
+        if answer.like:
+            yield f"{answer.name}: a guess, like {answer.like}; record such a request to be sure"
         else:
             yield _list_exchanges(answer.name, [one.number for one in answer.seen[:_MOST_SHOWN]])
 
