@@ -35,7 +35,7 @@ class Balance:
     operation: LearnedOperation
     place: Place
     per: ThingLookup
-    start: Mapping[str, Any]
+    start: dict[str, Any]
     taken: Taken
 
 
@@ -152,15 +152,30 @@ def _state(scopes: ExchangeScopes, thing: LearnedThing, one: SeenExchange) -> An
 
 def _tell_cover(scopes: ExchangeScopes, balance: Balance) -> None:
     """Give the balance to the requests that create what is taken from it, to learn when it does not cover them."""
-    operation = balance.taken.kind.made_by
+    operation, amount = balance.taken.kind.made_by, ("body", *balance.taken.amount)
+    refused = [one for one in operation.seen if not scopes.is_ok[one] and _is_money(one.at(amount))]
+    most = max((_number(one.at(amount)) for one in refused), default=Decimal())
     for lookup in scopes.lookups[operation]:
         if lookup.rows is balance.per.rows:
+            for one in refused:
+                account = scopes.row_key(lookup, one)
+                if account and account not in balance.start and _number(one.at(amount)) < most:
+                    # Nobody has read this balance, but it does not cover a payment below the limit.
+                    half = _number(one.at(amount)) / 2
+                    balance.start[account] = _like(next(iter(balance.start.values())), half)
             for one in operation.seen:
                 account = scopes.row_key(lookup, one)
                 if account in balance.start:
                     left = _number(balance.start[account]) - _sum(scopes, lookup, balance.taken, one)
                     scopes.add(one, {balance.name: left})
-            scopes.covers.setdefault(operation, []).append((balance.name, ("body", *balance.taken.amount)))
+            scopes.covers.setdefault(operation, []).append((balance.name, amount))
+
+
+def _like(example: Any, number: Decimal) -> Any:
+    """Return a number that is written like the example."""
+    if isinstance(example, str):
+        return f"{number:.2f}".replace(".", "," if "," in example else ".")
+    return int(number) if isinstance(example, int) else number
 
 
 def write_first_balances(balances: Sequence[Balance]) -> dict[str, Any]:

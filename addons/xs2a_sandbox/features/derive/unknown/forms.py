@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property
+from itertools import product
+from string import ascii_uppercase
 from typing import Any
+
+from xs2a_sandbox.documents.formats import FORMATS
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,19 @@ def number_source(example: Any, source: str) -> str:
     if read_number(example) is None:
         return source
     return f"({source} | replace(',', '.') | decimal)" if "," in str(example) else f"({source} | decimal)"
+
+
+def find_iban_country(numbers: Sequence[str]) -> str | None:
+    """Return the country before which account numbers of digits only are IBANs, such as PL."""
+    if not all(re.fullmatch(r"\d{12,30}", number) for number in numbers):
+        return None
+    for country in map("".join, product(ascii_uppercase, repeat=2)):
+        digits = "".join(str(int(letter, 36)) for letter in country)
+        if all(int(number[2:] + digits + number[:2]) % 97 == 1 for number in numbers) and all(
+            FORMATS["iban"](country + number) for number in numbers
+        ):
+            return country
+    return None
 
 
 def pattern_of(texts: Sequence[str]) -> str | None:

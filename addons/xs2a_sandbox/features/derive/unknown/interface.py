@@ -18,7 +18,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.states import find_machines
 from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
-from xs2a_sandbox.features.derive.unknown.written_lists import check_period
+from xs2a_sandbox.features.derive.unknown.written_lists import check_parameters
 
 _MOST_PLACES = 4
 
@@ -66,7 +66,7 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
         for operation, own in learned.checks.items():
             named.add_checks(scopes, operation, own)
     for operation, listing in listings.items():
-        learned.checks[operation] += check_period(listing, learned.checks[operation])
+        learned.checks[operation] += check_parameters(listing, learned.checks[operation])
     return learned
 
 

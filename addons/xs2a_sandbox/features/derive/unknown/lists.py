@@ -10,6 +10,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.classes import is_link
 from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form, read_number
+from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
@@ -119,7 +120,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     for one, rows in pages:
         entries = listing.entries.setdefault(listing.key(scopes, one), [])
         for row in rows:
-            if row in entries:
+            if row in entries or any(row == known for _, _, known in listing.booked):
                 continue
             if entries and (thing := _booked_by(scopes, listing, one, row)):
                 listing.booked.append((thing, one, row))
@@ -229,10 +230,30 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
         per_page = parameters.get(size) if size else None
         for place, value in parameters.items() if per_page else ():
             number = _number(value)
-            if place not in (size, paging.skip) and number is not None and start == (number - 1) * int(per_page or 0):
+            if place in (size, paging.skip) or number is None:
+                continue
+            before = (number - 1) * int(per_page or 0)
+            rest = before + len(rows)
+            if start == before or (number > 1 and any(told == rest for _, told in leaves(one.document))):
                 paging = replace(paging, page=place)
+                if start is not None and start < before:
+                    _fill_gap(entries, start, before)
     size = size or _refused_size(scopes, listing, pages)
     return replace(paging, size=size, default=_default_size(scopes, listing, pages, size))
+
+
+def _fill_gap(entries: list[dict[str, Any]], known: int, before: int) -> None:
+    """Put entries in place of those on pages that were not recorded: like the last known one, with other ids."""
+    last = entries[known - 1] if known else entries[0]
+    for number in range(before - known):
+        entries.insert(known + number, {name: _vary(value, number) for name, value in last.items()})
+
+
+def _vary(value: Any, number: int) -> Any:
+    """Return another id of the same form."""
+    if isinstance(value, str) and is_id(value) and not date_form(value) and re.fullmatch(r"[\w/-]+", value):
+        return value[: -len(str(number))] + str(number)
+    return value
 
 
 def _number(value: Any) -> int | None:

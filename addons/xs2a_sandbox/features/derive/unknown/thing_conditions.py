@@ -46,9 +46,13 @@ def conditions_on_things(
             yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
     yield from rights(scopes, operation) if wanted and not is_success else ()
     if kind := scopes.world.made_by(operation):
+        if header := scopes.request_ids.get(operation):
+            same = f"(let.{plural(kind)} | selectattr('headers.{header}', 'equalto', headers[{literal(header)}])"
+            reused = f"{same} | list) and not {same} | selectattr('sent', 'equalto', body) | list)"
+            yield Condition(reused, 13, "reused", ("headers", header))
         for place in places_in(wanted):
             member = ".".join(map(str, place[1:]))
-            if place[0] == "body" and "-" not in member and any(isinstance(one.at(place), str) for one in wanted):
+            if place[0] in ("body", "form") and "-" not in member and any(isinstance(one.at(place), str) for one in wanted):
                 same = f"selectattr({literal(f'sent.{member}')}, 'equalto', {source_of(place)})"
                 yield Condition(f"(let.{plural(kind)} | {same} | list)", 92, "again", place)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source, pattern_of, read_number
+from xs2a_sandbox.features.derive.unknown.forms import date_form, find_iban_country, number_source, pattern_of, read_number
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.redaction.vocabulary import is_words
@@ -53,6 +53,8 @@ def conditions_on_value(
         pattern = pattern_of(texts)
         if wanted or len(good) > 1 or pattern:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
+        if country := find_iban_country(texts):
+            yield Condition(f"{guard}not (({literal(country)} ~ {source}) | has_format('iban'))", 54, "form", place)
         if pattern and all(re.search(r"[.,]\d\d$", text) and (read_number(text) or 0) > 0 for text in texts):
             yield Condition(f"({number_source(texts[0], source)} | default(1)) <= 0", 54, "form", place)
         if pattern:

@@ -10,6 +10,7 @@ from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.lists import Listing, is_exclusive
+from xs2a_sandbox.features.derive.unknown.mentions import instead
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
@@ -40,17 +41,25 @@ def write_entries(listing: Listing) -> dict[str, Any]:
     return {_entries_name(listing): {**entries, "*": first} if listing.per or listing.customer else {"*": first}}
 
 
-def check_period(listing: Listing, checks: Sequence[LearnedCheck]) -> list[LearnedCheck]:
-    """Return, as a guess, the check that a period does not end before it begins: answered like other bad parameters."""
+def check_parameters(listing: Listing, checks: Sequence[LearnedCheck]) -> Iterator[LearnedCheck]:
+    """Yield, as guesses, that a period does not end before it begins, and that there is no page before the first.
+
+    They are answered like other bad parameters.
+    """
     shown = (check for check in checks if check.condition.kind in ("limit", "cursor", "form") and not check.is_guess)
     donor = next(shown, None)
-    if donor is None or not listing.form or not listing.since:
-        return []
-    since, made = listing.form.read(source_of(listing.since)), []
-    for place in listing.untils:
-        until, sign = listing.form.read(source_of(place)), ">=" if is_exclusive(place) else ">"
-        made.append(donor.guess(Condition(f"({since} or '') {sign} ({until} or '9999')", 71, "period", place)))
-    return made
+    if donor is None:
+        return
+    if listing.form and listing.since:
+        since = listing.form.read(source_of(listing.since))
+        for place in listing.untils:
+            until, sign = listing.form.read(source_of(place)), ">=" if is_exclusive(place) else ">"
+            yield donor.guess(Condition(f"({since} or '') {sign} ({until} or '9999')", 71, "period", place))
+    for place in (listing.paging.size, listing.paging.page):
+        if place and place[0] == "query":
+            source = source_of(place)
+            condition = Condition(f"{source} is not none and ({source} | int) < 1", 71, "page", place)
+            yield donor.guess(condition, instead(donor, condition))
 
 
 def listing_sources(listing: Listing) -> list[str]:
