@@ -9,6 +9,7 @@ from xs2a_sandbox.features.derive.unknown.classes import AnswerClass, find_class
 from xs2a_sandbox.features.derive.unknown.find_things import find_things
 from xs2a_sandbox.features.derive.unknown.guessed_states import add_endings
 from xs2a_sandbox.features.derive.unknown.guesses import add_guesses
+from xs2a_sandbox.features.derive.unknown.implied_states import add_implied_states
 from xs2a_sandbox.features.derive.unknown.lists import Listing, find_listings
 from xs2a_sandbox.features.derive.unknown.named_accounts import NamedAccounts, find_named_accounts
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation, find_operations
@@ -46,6 +47,7 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
     envelope = find_envelope(seen)
     world = find_things(find_operations(seen), find_successes(seen, envelope), envelope)
     machines = find_machines(world)
+    add_implied_states(world, machines)
     scopes = ExchangeScopes(world, machines)
     classes = find_classes(world, machines)
     listings = find_listings(scopes)

@@ -47,12 +47,16 @@ class ByTime:
 
 @dataclass(frozen=True)
 class ByEnd:
-    """The state changes after the day or time that the thing's own request has at a place. It was seen at `one`."""
+    """The state changes after the day or time that the thing's own request has at a place. It was seen at `one`.
+
+    With `is_first_day`, it changes when the day begins.
+    """
 
     before: Any
     after: Any
     place: Place
     one: SeenExchange
+    is_first_day: bool = False
 
 
 @dataclass(frozen=True)
@@ -245,8 +249,8 @@ def _add_change(
     thing.changes.append(StateChange(shown.number, after, "time" if is_by_time else "reading"))
     if after in machine.later(before):
         return
-    if is_by_time and (place := _find_end(thing, changed, shown)):
-        machine.by_end.append(ByEnd(before, after, place, shown))
+    if is_by_time and (end := _find_end(thing, changed, shown)):
+        machine.by_end.append(ByEnd(before, after, end[0], shown, end[1]))
     elif is_by_time and all(change.before != before for change in machine.by_time):
         # Apps wait a little longer than they must.
         seconds = max((time for time in _TIMES if time < waited - 1), default=waited)
@@ -285,13 +289,14 @@ def _says_same(one: SeenExchange, other: SeenExchange) -> bool:
     return one.status in REDIRECTS or all(mine[name] == theirs[name] for name in words)
 
 
-def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> Place | None:
-    """Return the place of a day or time in the thing's own request that has passed."""
+def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> tuple[Place, bool] | None:
+    """Return the place of a day or time in the thing's own request that has passed, and whether the day has begun."""
     for place, value in leaves(thing.created.body):
         if form := date_form(value):
-            end = form.moment(value) + (timedelta() if form.has_time else timedelta(days=1))
+            is_first_day = not form.has_time and form.day(value) == shown.time.date()
+            end = form.moment(value) + timedelta(days=0 if form.has_time or is_first_day else 1)
             if changed.time < end <= shown.time:
-                return place
+                return place, is_first_day
     return None
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 
 
@@ -108,6 +109,11 @@ class World:
 
     def made(self, one: SeenExchange) -> LearnedThing | None:
         return next((thing for thing in self.things if thing.created is one), None)
+
+    def is_payment(self, kind: ThingKind) -> bool:
+        """Return whether the request that makes a thing names an account."""
+        own = {str(value) for rows in self.rows for row in rows.entries for value in row.values()}
+        return any(str(value) in own and is_id(str(value)) for _, value in leaves(kind.example.body))
 
     def named(self, one: SeenExchange) -> Iterator[tuple[ThingUse, LearnedThing]]:
         """Yield the places of a request that name a thing that was known before."""

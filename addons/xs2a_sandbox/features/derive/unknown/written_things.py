@@ -16,7 +16,7 @@ from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
 from xs2a_sandbox.features.derive.unknown.templates import new_value
-from xs2a_sandbox.features.derive.unknown.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
 from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
 
@@ -42,22 +42,34 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
         while change := next((one for one in machine.by_time if one.before == state), None):
             state, steps = change.after, steps + 1
             changes.append((change.seconds, start, state, steps))
-    end = _end(kind, machine)
-    if not changes and not end:
+    end = _end(scopes.world, kind, machine)
+    begins = [one for one in machine.by_end if one.is_first_day]
+    if not changes and not end and not begins:
         return {"merge": ["{{ it }}"]}
     state_now, version = "it.state", "it.version"
     for seconds, start, state, steps in sorted(changes, key=lambda change: change[0]):
         when = f"it.state == {literal(start)} and clock.seconds >= it.since + {seconds}"
         state_now = f"{literal(state)} if {when} else {state_now}"
         version = f"it.version + {steps} if {when} else {version}"
+    for begin in begins:
+        form = next(form for value in _values_at(kind, begin.place) if (form := date_form(value)))
+        day = form.read(expression("it.sent", begin.place))
+        when = f"it.state == {literal(begin.before)} and {day} and {day} <= today(0)"
+        state_now = f"{literal(begin.after)} if {when} else {state_now}"
+        version = f"it.version + 1 if {when} else {version}"
     state_now = f"{end} else {state_now}" if end else state_now
     return {"merge": ["{{ it }}", {"state": braced(state_now), "version": braced(version)}]}
 
 
-def _end(kind: ThingKind, machine: StateMachine) -> str | None:
+def _values_at(kind: ThingKind, place: Place) -> list[Any]:
+    return [value_at(thing.created.body, place) for thing in kind.things]
+
+
+def _end(world: World, kind: ThingKind, machine: StateMachine) -> str | None:
     """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess."""
-    shown = [(change.place, change.after) for change in machine.by_end]
-    words = dict(shown) or {place: _guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
+    words = {change.place: change.after for change in machine.by_end if not change.is_first_day}
+    if not words and not world.is_payment(kind):
+        words = {place: _guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
     for place, value in leaves(kind.example.body):
         form = date_form(value)
         if form and place in words and form.moment(value) > kind.example.time:
@@ -66,7 +78,7 @@ def _end(kind: ThingKind, machine: StateMachine) -> str | None:
             over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
             return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
     for place, value in leaves(kind.example.body):
-        if isinstance(value, int) and 1 < value < 1000 and _is_last_day(kind, value):
+        if place in words and isinstance(value, int) and 1 < value < 1000 and _is_last_day(kind, value):
             over = f"clock.seconds > it.made + {expression('it.sent', place)} * {_DAY}"
             return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
     return None
