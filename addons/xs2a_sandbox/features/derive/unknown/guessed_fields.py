@@ -113,14 +113,16 @@ def guess_hidden_field(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 
 def guess_attempts(known: KnownOperation) -> Iterator[LearnedCheck]:
-    """A customer who gives a wrong secret for the third time has declined."""
+    """A customer who gives a wrong secret for the third time has declined: the page leads back to the app, if any."""
     declined = [answer for answer in known.classes if answer.status in (302, 303) and _declines(known, answer)]
-    secrets = [condition for condition in known.conditions if condition.kind == "credentials"]
-    for lookup in known.lookups if len(declined) == 1 and secrets else ():
-        if known.scopes.machines_of(lookup):
-            wrong = f"({secrets[0].source}) and let.{lookup.name}.wrong >= {_ATTEMPTS - 1}"
-            condition = Condition(wrong, 43, "attempts", secrets[0].place, lookup.name)
-            yield LearnedCheck(condition, declined[0], (), is_guess=True)
+    secret = next((check for check in (*known.checks, *known.guesses) if check.condition.kind == "credentials"), None)
+    for lookup in known.lookups if secret else ():
+        changes = any(known.scopes.changes_by(known.operation, one) for one in known.scopes.machines_of(lookup))
+        if secret and changes and not lookup.owned:
+            wrong = f"({secret.condition.source}) and let.{lookup.name}.wrong >= {_ATTEMPTS - 1}"
+            condition = Condition(wrong, 43, "attempts", secret.condition.place, lookup.name)
+            answer = declined[0] if len(declined) == 1 else replace(secret.answer, name="last-attempt")
+            yield LearnedCheck(condition, answer, (), is_guess=True)
 
 
 def _declines(known: KnownOperation, answer: AnswerClass) -> bool:

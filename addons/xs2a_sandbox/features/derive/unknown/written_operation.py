@@ -21,6 +21,7 @@ from xs2a_sandbox.features.derive.unknown.written_lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written_things import (
     NAMES,
     collection,
+    guess_word,
     write_again,
     write_changed,
     write_lookup,
@@ -65,9 +66,12 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     for lookup in scopes.lookups[operation]:
         after = write_changed(learned, operation, lookup, oks)
         # Errors count, too.
-        counted = _count_uses(learned, lookup, checks, names) | _count_attempts(lookup, checks, names)
+        counted = _count_uses(learned, lookup, checks, names) | _count_attempts(learned, lookup, checks, names)
         if after or counted:
             changed.add(lookup.name)
+            if declined := counted.pop("declined", ""):
+                state = after.get("state", braced(f"let.{lookup.name}.state")).removeprefix("{{ ").removesuffix(" }}")
+                after["state"] = braced(f"{declined} or ({state})")
             lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | counted]}
             effects += _store_changed(lookup, "" if counted else f"{ok} and ")
     for check in checks:
@@ -125,14 +129,20 @@ def _find_quota(checks: Sequence[LearnedCheck]) -> int | None:
 
 
 def _count_attempts(
-    lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
+    learned: LearnedInterface, lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
 ) -> dict[str, str]:
-    """Return the number of wrong secrets so far, if there can be too many."""
-    if not any(check.condition.kind == "attempts" and check.condition.name == lookup.name for check in checks):
+    """Return the number of wrong secrets so far, if there can be too many, and the state after the last one."""
+    last = next((one for one in checks if one.condition.kind == "attempts" and one.condition.name == lookup.name), None)
+    if last is None:
         return {}
     wrong = literal([names[check] for check in checks if check.condition.kind == "credentials"])
-    name = f"let.{lookup.name}.wrong"
-    return {"wrong": braced(f"{name} + 1 if let.outcome in {wrong} else {name}")}
+    name = f"let.{lookup.name}"
+    counted = {"wrong": braced(f"{name}.wrong + 1 if let.outcome in {wrong} else {name}.wrong")}
+    if not last.answer.is_ok:
+        machines = learned.scopes.machines_of(lookup)
+        declined = {machine.kind.name: guess_word("declined", machine) for machine in machines}
+        counted["declined"] = f"({literal(declined)}[{name}.kind] if let.outcome == {literal(names[last])} else none)"
+    return counted
 
 
 def _outcome_names(checks: Sequence[LearnedCheck]) -> dict[LearnedCheck, str]:

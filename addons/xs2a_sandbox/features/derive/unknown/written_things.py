@@ -69,7 +69,7 @@ def _end(world: World, kind: ThingKind, machine: StateMachine) -> str | None:
     """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess."""
     words = {change.place: change.after for change in machine.by_end if not change.is_first_day}
     if not words and not world.is_payment(kind):
-        words = {place: _guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
+        words = {place: guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
     for place, value in leaves(kind.example.body):
         form = date_form(value)
         if form and place in words and form.moment(value) > kind.example.time:
@@ -91,7 +91,7 @@ def _is_last_day(kind: ThingKind, days: int) -> bool:
     return any(form.day(value) == last for value in told if (form := date_form(value)))
 
 
-def _guess_word(word: str, machine: StateMachine) -> Any:
+def guess_word(word: str, machine: StateMachine) -> Any:
     """Return a state that was not recorded: a word in the style of the others, or the next number."""
     numbers = [one for one in machine.words if isinstance(one, int)]
     if len(numbers) == len(machine.words):
@@ -230,7 +230,7 @@ def _next_state(
             )
             word = f"({literal(after)} if {is_so} else {word})"
     if other := _other_choice(learned, operation, answer):
-        declined = {one.kind.name: _guess_word("declined", one) for one in machines}
+        declined = {one.kind.name: guess_word("declined", one) for one in machines}
         word = f"({literal(declined)}[{name}.kind] if {other} else {word})"
     return word
 
