@@ -17,6 +17,7 @@ from xs2a_sandbox.features.derive.unknown.outcomes import find_envelope, find_su
 from xs2a_sandbox.features.derive.unknown.quotas import Quota, find_quotas
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.standing_orders import add_standing_orders
 from xs2a_sandbox.features.derive.unknown.states import find_machines
 from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
 from xs2a_sandbox.features.derive.unknown.written_lists import check_parameters
@@ -48,6 +49,7 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
     world = find_things(find_operations(seen), find_successes(seen, envelope), envelope)
     machines = find_machines(world)
     add_implied_states(world, machines)
+    add_standing_orders(machines)
     scopes = ExchangeScopes(world, machines)
     classes = find_classes(world, machines)
     listings = find_listings(scopes)

@@ -134,6 +134,9 @@ def _head(name: str, learned: LearnedInterface, right: int, held_out: int) -> It
         for end in machine.by_end:
             when = f"after its {'.'.join(map(str, end.place))} (exchange {end.one.number})"
             yield f"  {end.before} -> {end.after}: {when}"
+        for order in machine.by_payments:
+            when = f"when it has paid for the last time: a guess (exchange {order.one.number})"
+            yield f"  {order.before} -> {order.after}: {when}"
         for reading in machine.by_reading:
             when = f"when it is read {reading.reads} times (exchange {reading.one.number})"
             yield f"  {reading.before} -> {reading.after}: {when}"

@@ -11,8 +11,9 @@ from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place
+from xs2a_sandbox.features.derive.unknown.places import Place, value_at
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states import ByRequest, StateMachine, unix_seconds
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, World, pick
 from xs2a_sandbox.redaction.values import DROPPED
@@ -173,14 +174,26 @@ class ExchangeScopes:
                 and (event.number < number or (after and event is one))
             ):
                 form |= event.form
+        state = changes[-1].state if changes else machine.first if machine else "there"
+        # A thing that has ended has paid as often as before.
+        paid = {
+            "paid": count_paid(
+                order.form.day(value_at(created.body, order.start)),
+                value_at(created.body, order.count),
+                order.days,
+                one.time,
+            )
+            for order in (machine.by_payments if machine else ())
+        }
         return {
             "id": thing.keys[thing.kind.id][0],
             "kind": thing.kind.name,
             **keys,
+            **paid,
             "made": unix_seconds(created.time),
             "since": unix_seconds(since),
             "version": 1 + len(changes),
-            "state": changes[-1].state if changes else machine.first if machine else "there",
+            "state": state,
             "sent": created.body if created.body is not None else created.form or {},
             "headers": dict(created.headers),
             "form": form or None,

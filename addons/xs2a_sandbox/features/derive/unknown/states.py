@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.decisions import REDIRECTS, is_alike
-from xs2a_sandbox.features.derive.unknown.forms import date_form
+from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, StateChange, ThingKind, World
@@ -69,6 +69,25 @@ class ByReading:
     one: SeenExchange
 
 
+@dataclass(frozen=True)
+class ByPayments:
+    """The state changes when a standing order has paid for the last time: a guess, because `one` shows only a payment.
+
+    It pays as often as its own request has at `count`, the first time on the day at `start`, then after so many `days`.
+    The members `left` and `next` of answers tell how often and when it will pay.
+    """
+
+    before: Any
+    after: Any
+    start: Place
+    count: Place
+    form: DateForm
+    days: int
+    left: str
+    next: str
+    one: SeenExchange
+
+
 @dataclass
 class StateMachine:
     """The states of one kind: the member that shows them, the first one, and the changes."""
@@ -80,10 +99,11 @@ class StateMachine:
     by_time: list[ByTime] = field(default_factory=list)
     by_end: list[ByEnd] = field(default_factory=list)
     by_reading: list[ByReading] = field(default_factory=list)
+    by_payments: list[ByPayments] = field(default_factory=list)
 
     @property
-    def changes(self) -> list[ByRequest | ByTime | ByEnd | ByReading]:
-        return [*self.by_request, *self.by_time, *self.by_end, *self.by_reading]
+    def changes(self) -> list[ByRequest | ByTime | ByEnd | ByReading | ByPayments]:
+        return [*self.by_request, *self.by_time, *self.by_end, *self.by_reading, *self.by_payments]
 
     @property
     def words(self) -> list[Any]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
@@ -20,12 +21,22 @@ _LEAST = 3
 
 
 class Templates:
-    """Templates of one operation's answers. `named` are further values by expression, such as those of a list."""
+    """Templates of one operation's answers. `named` are further values by expression, such as those of a list.
 
-    def __init__(self, scopes: ExchangeScopes, ones: Sequence[SeenExchange], named: Sequence[str] = ()) -> None:
+    `members` are expressions by the name of the only member that may have their value.
+    """
+
+    def __init__(
+        self,
+        scopes: ExchangeScopes,
+        ones: Sequence[SeenExchange],
+        named: Sequence[str] = (),
+        members: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         self._scopes = scopes
         self._ones = ones
         self._named = named
+        self._members = members
         self._inherited = list(dict.fromkeys(source for one in ones for source in _inherited(scopes, one)))
         self._sources = self._known(ones[0]) if ones else []
 
@@ -108,7 +119,8 @@ class Templates:
 
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
         first = values[0]
-        for source in (*self._named, *self._echoes(place)):
+        own = self._members.get(str(place[-1]), ()) if place else ()
+        for source in (*own, *self._named, *self._echoes(place)):
             if self._gives(source, values):
                 return source
         if not all(value is MISSING or is_telling(value) for value in values) and all(

@@ -52,7 +52,11 @@ def conditions_on_things(
             yield Condition(reused, 13, "reused", ("headers", header))
         for place in places_in(wanted):
             member = ".".join(map(str, place[1:]))
-            if place[0] in ("body", "form") and "-" not in member and any(isinstance(one.at(place), str) for one in wanted):
+            if (
+                place[0] in ("body", "form")
+                and "-" not in member
+                and any(isinstance(one.at(place), str) for one in wanted)
+            ):
                 same = f"selectattr({literal(f'sent.{member}')}, 'equalto', {source_of(place)})"
                 yield Condition(f"(let.{plural(kind)} | {same} | list)", 92, "again", place)
 

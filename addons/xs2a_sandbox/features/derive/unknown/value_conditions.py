@@ -7,7 +7,13 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.forms import date_form, find_iban_country, number_source, pattern_of, read_number
+from xs2a_sandbox.features.derive.unknown.forms import (
+    date_form,
+    find_iban_country,
+    number_source,
+    pattern_of,
+    read_number,
+)
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.redaction.vocabulary import is_words

@@ -13,6 +13,7 @@ from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN
+from xs2a_sandbox.features.derive.unknown.standing_orders import tell_payments
 from xs2a_sandbox.features.derive.unknown.templates import Templates
 from xs2a_sandbox.features.derive.unknown.written_lists import listing_sources
 
@@ -25,7 +26,7 @@ def write_answer(
     named = [f"let.{balance.name}" for balance in learned.balances if balance.operation is answer.operation]
     if answer.is_ok and (listing := learned.listings.get(answer.operation)):
         named += listing_sources(listing)
-    templates = Templates(learned.scopes, ones, named)
+    templates = Templates(learned.scopes, ones, named, _payment_members(learned, answer.operation))
     made: dict[str, Any] = {"status": answer.status} if answer.status != 200 else {}
     headers = {
         _title(name): templates.make([one.answer_headers.get(name, "") for one in ones], ("headers", name))
@@ -43,6 +44,19 @@ def write_answer(
     for old, new in instead:
         made = _replace(made, old, new)
     return made
+
+
+def _payment_members(learned: LearnedInterface, operation: LearnedOperation) -> dict[str, list[str]]:
+    """Return expressions for the members that tell when standing orders pay."""
+    found: dict[str, list[str]] = {}
+    made = learned.world.made_by(operation)
+    named = [(f"{one.name}{AFTER}", kind) for one in learned.scopes.lookups[operation] for kind, _ in one.kinds]
+    for name, kind in [*named, *([("new", made)] if made else [])]:
+        machine = learned.scopes.machines.get(kind)
+        for order in machine.by_payments if machine else ():
+            for member, source in tell_payments(order, machine, name).items() if machine else ():
+                found.setdefault(member, []).append(source)
+    return found
 
 
 def _title(name: str) -> str:

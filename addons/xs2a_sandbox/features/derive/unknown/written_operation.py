@@ -14,6 +14,7 @@ from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
+from xs2a_sandbox.features.derive.unknown.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.unseen_states import add_unseen_state
 from xs2a_sandbox.features.derive.unknown.written_answers import adopt_answer, write_answer, write_page
@@ -21,7 +22,6 @@ from xs2a_sandbox.features.derive.unknown.written_lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written_things import (
     NAMES,
     collection,
-    guess_word,
     write_again,
     write_changed,
     write_lookup,

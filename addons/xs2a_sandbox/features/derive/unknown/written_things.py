@@ -14,6 +14,8 @@ from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.standing_orders import paid_by_now
+from xs2a_sandbox.features.derive.unknown.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
 from xs2a_sandbox.features.derive.unknown.templates import new_value
 from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
@@ -44,7 +46,7 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
             changes.append((change.seconds, start, state, steps))
     end = _end(scopes.world, kind, machine)
     begins = [one for one in machine.by_end if one.is_first_day]
-    if not changes and not end and not begins:
+    if not changes and not end and not begins and not machine.by_payments:
         return {"merge": ["{{ it }}"]}
     state_now, version = "it.state", "it.version"
     for seconds, start, state, steps in sorted(changes, key=lambda change: change[0]):
@@ -57,8 +59,15 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
         when = f"it.state == {literal(begin.before)} and {day} and {day} <= today(0)"
         state_now = f"{literal(begin.after)} if {when} else {state_now}"
         version = f"it.version + 1 if {when} else {version}"
+    now: dict[str, Any] = {}
+    for order in machine.by_payments:
+        now["paid"] = braced(paid_by_now(order))
+        is_over = (
+            f"it.state == {literal(order.before)} and {paid_by_now(order)} >= {expression('it.sent', order.count)}"
+        )
+        state_now = f"{literal(order.after)} if {is_over} else {state_now}"
     state_now = f"{end} else {state_now}" if end else state_now
-    return {"merge": ["{{ it }}", {"state": braced(state_now), "version": braced(version)}]}
+    return {"merge": ["{{ it }}", {"state": braced(state_now), "version": braced(version), **now}]}
 
 
 def _values_at(kind: ThingKind, place: Place) -> list[Any]:
@@ -89,22 +98,6 @@ def _is_last_day(kind: ThingKind, days: int) -> bool:
     last = kind.example.time.date() + timedelta(days=days)
     told = (value for one in kind.things[0].events for _, value in leaves(one.document))
     return any(form.day(value) == last for value in told if (form := date_form(value)))
-
-
-def guess_word(word: str, machine: StateMachine) -> Any:
-    """Return a state that was not recorded: a word in the style of the others, or the next number."""
-    numbers = [one for one in machine.words if isinstance(one, int)]
-    if len(numbers) == len(machine.words):
-        return max(numbers) + (1 if word == "declined" else 2)
-    return _in_style(word, machine)
-
-
-def _in_style(word: str, machine: StateMachine) -> str:
-    """Return a word for a state, written like the other states."""
-    words = [one for one in machine.words if isinstance(one, str)]
-    if words and all(one.isupper() for one in words):
-        return word.upper()
-    return word.capitalize() if words and all(one.istitle() for one in words) else word.lower()
 
 
 def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
@@ -141,6 +134,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "state": machine.first if machine else "there",
         "reads": 0,
         "used": 0,
+        **({"paid": 0} if machine and machine.by_payments else {}),
         "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
         "form": None,
@@ -245,7 +239,7 @@ def _next_words(answer: AnswerClass, machines: Sequence[StateMachine]) -> dict[s
     known = next(iter(words.values()), None)
     for machine in machines if isinstance(known, str) else ():
         if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
-            words[machine.kind.name] = _in_style(str(known), machine)
+            words[machine.kind.name] = write_in_style(str(known), machine)
     return words
 
 
