@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.decisions import is_alike
@@ -30,7 +30,7 @@ def _pass_through(
     for other in machines.values():
         for known in other.by_request if other is not machine else ():
             timed = next((one for one in other.by_time if one.before == known.after), None)
-            stem = commonprefix([str(timed.after), str(change.after)]) if timed else ""
+            stem = _stem(str(timed.after), str(change.after)) if timed else ""
             is_same = timed and (len(stem) >= _STEM or timed.after == change.after)
             if not timed or not is_same or not is_alike(world, known.one, change.one):
                 continue
@@ -40,6 +40,10 @@ def _pass_through(
                 middle = middle.removesuffix(ending) + own
             if _put_between(machine, change, timed, middle):
                 return
+
+
+def _stem(one: str, other: str) -> str:
+    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _put_between(machine: StateMachine, change: ByRequest, timed: ByTime, middle: Any) -> bool:

@@ -175,16 +175,8 @@ class ExchangeScopes:
             ):
                 form |= event.form
         state = changes[-1].state if changes else machine.first if machine else "there"
-        # A thing that has ended has paid as often as before.
-        paid = {
-            "paid": count_paid(
-                order.form.day(value_at(created.body, order.start)),
-                value_at(created.body, order.count),
-                order.days,
-                one.time,
-            )
-            for order in (machine.by_payments if machine else ())
-        }
+        orders = machine.by_payments if machine else []
+        paid = {"paid": count_paid(orders[0], created.body, one.time)} if orders else {}
         return {
             "id": thing.keys[thing.kind.id][0],
             "kind": thing.kind.name,

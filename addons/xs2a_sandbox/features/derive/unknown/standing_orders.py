@@ -1,7 +1,7 @@
 """Standing orders: they pay again and again, by a number and a first day that their request has."""
 
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import expression, literal
@@ -36,14 +36,17 @@ def _find(machine: StateMachine) -> Iterator[ByPayments]:
             for left, at in ((left, at) for left in lefts for at in nexts if date_form(now.get(at)) == form):
                 paid = number - now.get(left, number)
                 period = (form.day(now[at]) - first).days // paid if paid > 0 else 0
-                if period and count_paid(first, number, period, one.time) == paid:
-                    state = next((state for seen, state in thing.states if seen == one.number), machine.first)
-                    end = guess_word("completed", machine)
-                    yield ByPayments(state, end, start, count, form, period, str(left[-1]), str(at[-1]), one)
+                state = next((state for seen, state in thing.states if seen == one.number), machine.first)
+                end, members = guess_word("completed", machine), (str(left[-1]), str(at[-1]))
+                order = ByPayments(state, end, start, count, form, period, *members, one)
+                if period and count_paid(order, body, one.time) == paid:
+                    yield order
 
 
-def count_paid(first: date, number: int, days: int, time: datetime) -> int:
-    return min(max((time.date() - first) // timedelta(days=days) + 1, 0), number)
+def count_paid(order: ByPayments, sent: Any, time: datetime) -> int:
+    """Return how often a thing that nobody has stopped had paid. `sent` is the request that made it."""
+    days = time.date() - order.form.day(value_at(sent, order.start))
+    return min(max(days // timedelta(days=order.days) + 1, 0), value_at(sent, order.count))
 
 
 def paid_by_now(order: ByPayments) -> str:

@@ -37,9 +37,13 @@ def _write(learned: LearnedInterface, kind: ThingKind, operation: LearnedOperati
     if is_read or operation.pattern[0] == PAGES or made is None or made.seen[0].document is None:
         return None
 
+    # What changes a thing may show it as it is. If not, the answer that made it does.
+    machine = scopes.machines.get(kind)
+    changed = (one for one in learned.classes[operation] if one.is_ok and one.seen[0].document is not None)
+    shown = next((one for one in changed if machine and machine.member in str(one.seen[0].document)), made)
     # The path of the request that made the thing, and its key, are the path now.
     address = f"{braced('request.path')}/{braced(f'let.{kind.name}.id')}"
-    answer = change_templates(write_answer(learned, made), lambda text: text.replace("let.new.", f"let.{kind.name}."))
+    answer = change_templates(write_answer(learned, shown), lambda text: text.replace("let.new.", f"let.{kind.name}."))
     answer = without_unknown(answer, operation, {kind.name}, kind.name)
     answer = change_templates(
         answer, lambda text: text.replace(f"{AFTER}.", ".").replace(address, braced("request.path"))
@@ -58,5 +62,5 @@ def _write(learned: LearnedInterface, kind: ThingKind, operation: LearnedOperati
         "let": write_lookup(lookups[0]),
         "respond": respond,
     }
-    evidence = f"a guess, after exchange {made.seen[0].number}; record such a request to be sure"
+    evidence = f"a guess, after exchange {shown.seen[0].number}; record such a request to be sure"
     return WrittenOperation(value, [evidence])

@@ -73,8 +73,8 @@ def _find_bound(scopes: ExchangeScopes) -> set[str]:
         if found := _find_shown(scopes, operation):
             lookup, shown = found
             sent = {name for one in shown for name, _ in _sent(scopes, lookup, one)}
-            names = [{name for name, _ in _members(one.document)} for one in shown]
-            bound |= set.union(*names) - set.intersection(*names) - sent
+            names: list[set[str]] = [{name for name, _ in _members(one.document)} for one in shown]
+            bound |= {name for name in set[str]().union(*names) - sent if not all(name in one for one in names)}
     return bound
 
 

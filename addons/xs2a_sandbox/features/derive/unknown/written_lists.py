@@ -55,10 +55,10 @@ def check_parameters(listing: Listing, checks: Sequence[LearnedCheck]) -> Iterat
         for place in listing.untils:
             until, sign = listing.form.read(source_of(place)), ">=" if is_exclusive(place) else ">"
             yield donor.guess(Condition(f"({since} or '') {sign} ({until} or '9999')", 71, "period", place))
-    for place in (listing.paging.size, listing.paging.page):
-        if place and place[0] == "query":
-            source = source_of(place)
-            condition = Condition(f"{source} is not none and ({source} | int) < 1", 71, "page", place)
+    for number in (listing.paging.size, listing.paging.page):
+        if number and number[0] == "query":
+            source = source_of(number)
+            condition = Condition(f"{source} is not none and ({source} | int) < 1", 71, "page", number)
             yield donor.guess(condition, instead(donor, condition))
 
 
