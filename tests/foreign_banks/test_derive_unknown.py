@@ -152,12 +152,33 @@ def test_a_second_journey_is_answered_like_the_bank(
 
 
 BY_HAND = {
+    "javor": [
+        # A payment with a due day waits for it. One that its account does not cover bounces.
+        ("'sepa': 'CONFIRMED'}", "'sepa': 'SCHEDULED' if let.sca.sent.due else 'CONFIRMED'}"),
+        (
+            """  sepa-now:
+    merge: ["{{ it }}"]""",
+            """  sepa-now:
+    merge: ["{{ it }}", {state: "{{ 'SETTLED' if it.state == 'SCHEDULED' and (it.sent.due | strptime('%d.%m.%Y')) <= today(0) else it.state }}"}]""",
+        ),
+        ("{{ 'SETTLED' if let.sepa.state", "{{ 'BOUNCED' if let.sepa.reads == 1 and let.sepa.sent.sum.amount > {'SI56191000000987902': 42.75}[let.sepa.sent.debtor] else 'SETTLED' if let.sepa.state"),
+        ("'expired' if it.state", "'lapsed' if it.state"),
+    ],
     "harbour": [],
     "norrsken": [
         # The bank's numbers for a slip or payment that the customer has refused, and for a slip that has lapsed.
         ("': 91}", "': 80}"),
         ("{{ 92 if it.state", "{{ 95 if it.state == 10 and clock.seconds > it.made + 300 else 95 if it.state"),
         ("not in [90]", "not in [80, 90, 95]"),
+    ],
+    "jacaranda": [("DECLINED", "RECUSADA"), ("EXPIRED", "VENCIDA"), ("COMPLETED", "ESGOTADA")],
+    "bursztyn": [
+        ("'zgody': 'DECLINED', 'przelewy': 'DECLINED'", "'zgody': 'ODRZUCONA', 'przelewy': 'ODRZUCONY'"),
+        # A customer has five minutes to decide.
+        (
+            "'EXPIRED' if it.state",
+            "'PRZETERMINOWANA' if it.state == 'NOWA' and clock.seconds >= it.made + 300 else 'ZAKONCZONA' if it.state",
+        ),
     ],
 }
 """Texts to replace in a learned dialect, by bank. `by_hand/<bank>.yaml` has the rules to add."""

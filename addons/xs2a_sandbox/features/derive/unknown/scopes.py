@@ -11,7 +11,7 @@ from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place, value_at
+from xs2a_sandbox.features.derive.unknown.places import Place
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states import ByRequest, StateMachine, unix_seconds

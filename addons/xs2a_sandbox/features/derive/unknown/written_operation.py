@@ -14,7 +14,6 @@ from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
-from xs2a_sandbox.features.derive.unknown.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.unseen_states import add_unseen_state
 from xs2a_sandbox.features.derive.unknown.written_answers import adopt_answer, write_answer, write_page
@@ -64,14 +63,14 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
         effects += _store_new(learned, made, oks)
     changed: set[str] = set()
     for lookup in scopes.lookups[operation]:
-        after = write_changed(learned, operation, lookup, oks)
         # Errors count, too.
-        counted = _count_uses(learned, lookup, checks, names) | _count_attempts(learned, lookup, checks, names)
+        counted = _count_uses(learned, lookup, checks, names) | _count_attempts(lookup, checks, names)
+        after = write_changed(learned, operation, lookup, oks, _find_last_attempt(lookup, checks, names))
         if after or counted:
             changed.add(lookup.name)
-            if declined := counted.pop("declined", ""):
-                state = after.get("state", braced(f"let.{lookup.name}.state")).removeprefix("{{ ").removesuffix(" }}")
-                after["state"] = braced(f"{declined} or ({state})")
+            if "state" in after:
+                lets[f"{lookup.name}_state"] = after["state"]
+                after |= _write_state(lookup.name)
             lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | counted]}
             effects += _store_changed(lookup, "" if counted else f"{ok} and ")
     for check in checks:
@@ -128,21 +127,31 @@ def _find_quota(checks: Sequence[LearnedCheck]) -> int | None:
     return next((at for at, check in enumerate(checks) if check.condition.kind == "quota"), None)
 
 
+def _write_state(name: str) -> dict[str, str]:
+    """Return the members of a thing that depend on its next state, which has a name of its own."""
+    state, is_new = f"let.{name}_state", f"let.{name}_state != let.{name}.state"
+    return {
+        "state": braced(state),
+        "since": braced(f"clock.seconds if {is_new} else let.{name}.since"),
+        "version": braced(f"let.{name}.version + 1 if {is_new} else let.{name}.version"),
+    }
+
+
 def _count_attempts(
-    learned: LearnedInterface, lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
+    lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
 ) -> dict[str, str]:
-    """Return the number of wrong secrets so far, if there can be too many, and the state after the last one."""
-    last = next((one for one in checks if one.condition.kind == "attempts" and one.condition.name == lookup.name), None)
-    if last is None:
+    """Return the number of wrong secrets so far, if there can be too many."""
+    if not any(check.condition.kind == "attempts" and check.condition.name == lookup.name for check in checks):
         return {}
     wrong = literal([names[check] for check in checks if check.condition.kind == "credentials"])
-    name = f"let.{lookup.name}"
-    counted = {"wrong": braced(f"{name}.wrong + 1 if let.outcome in {wrong} else {name}.wrong")}
-    if not last.answer.is_ok:
-        machines = learned.scopes.machines_of(lookup)
-        declined = {machine.kind.name: guess_word("declined", machine) for machine in machines}
-        counted["declined"] = f"({literal(declined)}[{name}.kind] if let.outcome == {literal(names[last])} else none)"
-    return counted
+    name = f"let.{lookup.name}.wrong"
+    return {"wrong": braced(f"{name} + 1 if let.outcome in {wrong} else {name}")}
+
+
+def _find_last_attempt(lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]) -> str:
+    """Return the outcome of the last wrong secret, unless a success has the same answer and changes the state."""
+    own = (one for one in checks if one.condition.kind == "attempts" and one.condition.name == lookup.name)
+    return next((names[one] for one in own if not one.answer.is_ok), "")
 
 
 def _outcome_names(checks: Sequence[LearnedCheck]) -> dict[LearnedCheck, str]:

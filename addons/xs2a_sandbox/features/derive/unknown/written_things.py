@@ -166,9 +166,12 @@ def write_again(kind: ThingKind, header: str) -> str:
 
 
 def write_changed(
-    learned: LearnedInterface, operation: LearnedOperation, lookup: ThingLookup, oks: Successes
+    learned: LearnedInterface, operation: LearnedOperation, lookup: ThingLookup, oks: Successes, last_attempt: str
 ) -> dict[str, Any]:
-    """Return the members of a thing that change with a request that was answered well."""
+    """Return the members of a thing that change with a request that was answered well.
+
+    `last_attempt` is the outcome that declines because a secret was wrong too often, or an empty text.
+    """
     scopes = learned.scopes
     machines = scopes.machines_of(lookup)
     is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
@@ -177,6 +180,9 @@ def write_changed(
     name = f"let.{lookup.name}"
     ok_names = literal([answer.name for _, answer in oks])
     state = f"{name}.state"
+    if last_attempt:
+        declined = {one.kind.name: guess_word("declined", one) for one in machines}
+        state = f"{literal(declined)}[{name}.kind] if let.outcome == {literal(last_attempt)} else {state}"
     for _, answer in oks:
         if word := _next_state(learned, operation, answer, machines, name):
             state = f"{word} if let.outcome == {literal(answer.name)} else {state}"
@@ -191,9 +197,6 @@ def write_changed(
         after["form"] = {"merge": [braced(f"{name}.form"), braced(sent)]}
     if state != f"{name}.state":
         after["state"] = braced(state)
-        is_new = f"({state}) != {name}.state"
-        after["since"] = braced(f"clock.seconds if {is_new} else {name}.since")
-        after["version"] = braced(f"{name}.version + 1 if {is_new} else {name}.version")
     return after
 
 
