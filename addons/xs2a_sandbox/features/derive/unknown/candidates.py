@@ -41,7 +41,7 @@ def candidates(
     if any(one.has_json for one in others):
         yield Condition("body is none", 10, "unreadable")
     for place in places_in(others):
-        yield from conditions_on_value(place, wanted, others, is_success, scopes.is_redacted)
+        yield from conditions_on_value(place, wanted, others, is_success, scopes)
     yield from _on_presence(wanted, others, 20 if is_success else 97)
     if not is_success or wanted[0].text:
         yield from _on_credentials(scopes, operation, wanted, others)

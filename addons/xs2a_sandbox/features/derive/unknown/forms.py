@@ -1,7 +1,7 @@
 """The forms in which banks write dates, times and numbers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -94,11 +94,14 @@ def number_source(example: Any, source: str) -> str:
     return f"({source} | replace(',', '.') | decimal)" if "," in str(example) else f"({source} | decimal)"
 
 
-def find_iban_country(numbers: Sequence[str]) -> str | None:
+_COUNTRIES = tuple(map("".join, product(ascii_uppercase, repeat=2)))
+
+
+def find_iban_country(numbers: Collection[str], countries: Sequence[str] = _COUNTRIES) -> str | None:
     """Return the country before which account numbers of digits only are IBANs, such as PL."""
     if not all(re.fullmatch(r"\d{12,30}", number) for number in numbers):
         return None
-    for country in map("".join, product(ascii_uppercase, repeat=2)):
+    for country in countries:
         digits = "".join(str(int(letter, 36)) for letter in country)
         if all(int(number[2:] + digits + number[:2]) % 97 == 1 for number in numbers) and all(
             FORMATS["iban"](country + number) for number in numbers

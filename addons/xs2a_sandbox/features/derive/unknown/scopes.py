@@ -10,8 +10,9 @@ from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.forms import find_iban_country
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states import ByRequest, StateMachine, unix_seconds
@@ -65,12 +66,21 @@ class ExchangeScopes:
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
         self.is_redacted = any(DROPPED in one.headers.values() or one.is_note for one in world.operation_of)
+        self.iban_country = self._find_iban_country()
         self.request_ids = {kind.made_by: name for kind in world.kinds if (name := _request_id(kind, self.nonces))}
         self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
         self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
+
+    def _find_iban_country(self) -> str | None:
+        """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""
+        held = {value for rows in self.world.rows for row in rows.entries for value in row.values()}
+        sent = {value for one, is_ok in self.is_ok.items() if is_ok for _, value in leaves(one.body)}
+        digits = [text for text in map(str, held) if re.fullmatch(r"\d{12,30}", text)]
+        numbers = {text for text in map(str, held | sent) if digits and re.fullmatch(rf"\d{{{len(digits[0])}}}", text)}
+        return find_iban_country(numbers) if len(numbers) > 1 else None
 
     def _find_owners(self, operation: LearnedOperation) -> Iterator[ThingLookup]:
         """Yield what the tokens in the headers of an operation belong to, unless its requests name it themselves."""

@@ -15,6 +15,7 @@ from xs2a_sandbox.features.derive.unknown.forms import (
     read_number,
 )
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.redaction.vocabulary import is_words
 
@@ -32,7 +33,7 @@ def conditions_on_value(
     wanted: Sequence[SeenExchange],
     others: Sequence[SeenExchange],
     is_success: bool,
-    is_redacted: bool,
+    scopes: ExchangeScopes,
 ) -> Iterator[Condition]:
     source = source_of(place)
     good = _values(place, others)
@@ -44,7 +45,7 @@ def conditions_on_value(
         words = list(dict.fromkeys(item for value in lists for item in value))
         bad = [item for value in _values(place, wanted) if isinstance(value, list) for item in value]
         refused = [item for item in dict.fromkeys(bad) if item not in words]
-        if not is_redacted or all(map(is_words, words)):
+        if not scopes.is_redacted or all(map(is_words, words)):
             yield Condition(f"{guard}{source} | reject('in', {literal(words)}) | list", 52, "form", place)
         elif refused:
             # Pseudonyms do not show which words the bank accepts.
@@ -59,7 +60,7 @@ def conditions_on_value(
         pattern = pattern_of(texts)
         if wanted or len(good) > 1 or pattern:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
-        if country := find_iban_country(texts):
+        if (country := scopes.iban_country) and find_iban_country(texts, [country]):
             yield Condition(f"{guard}not (({literal(country)} ~ {source}) | has_format('iban'))", 54, "form", place)
         if pattern and all(re.search(r"[.,]\d\d$", text) and (read_number(text) or 0) > 0 for text in texts):
             yield Condition(f"({number_source(texts[0], source)} | default(1)) <= 0", 54, "form", place)
