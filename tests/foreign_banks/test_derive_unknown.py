@@ -96,14 +96,20 @@ GUESSED = {
     },
     "harbour": {"orders", "agreement has expired", "position after", "activate again"},
     "norrsken": {"saldo after", "ledger after"},
-    "jacaranda": {"page without the seal", "transfer to cancel again", "ticket has ended", "newer ticket"},
-    "bursztyn": {"customer says yes to accounts", "balance", "bulk"},
+    "jacaranda": {
+        *("page without the seal", "transfer to cancel again", "ticket has ended", "newer ticket"),
+        *("page before the first", "permission with a wrong CPF"),
+    },
+    "bursztyn": {
+        *("customer says yes to accounts", "balance", "bulk", "transfer without cover", "history too often"),
+    },
     "dallae": {"accounts of it", "accounts of that"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
     *("page with another customer", "page without the seal", "transfer to cancel again", "ticket has ended"),
-    *("newer ticket", "balance", "bulk", "accounts of it", "accounts of that"),
+    *("newer ticket", "balance", "bulk", "page before the first", "permission with a wrong CPF"),
+    *("transfer without cover", "history too often", "accounts of it", "accounts of that"),
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),

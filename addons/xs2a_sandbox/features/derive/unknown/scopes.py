@@ -76,10 +76,10 @@ class ExchangeScopes:
 
     def _find_iban_country(self) -> str | None:
         """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""
-        held = {value for rows in self.world.rows for row in rows.entries for value in row.values()}
-        sent = {value for one, is_ok in self.is_ok.items() if is_ok for _, value in leaves(one.body)}
-        digits = [text for text in map(str, held) if re.fullmatch(r"\d{12,30}", text)]
-        numbers = {text for text in map(str, held | sent) if digits and re.fullmatch(rf"\d{{{len(digits[0])}}}", text)}
+        held = {str(value) for rows in self.world.rows for row in rows.entries for value in row.values()}
+        sent = {str(value) for one, is_ok in self.is_ok.items() if is_ok for _, value in leaves(one.body)}
+        length = next((len(text) for text in held if re.fullmatch(r"\d{12,30}", text)), 0)
+        numbers = {text for text in held | sent if length and text.isdecimal() and len(text) == length}
         return find_iban_country(numbers) if len(numbers) > 1 else None
 
     def _find_owners(self, operation: LearnedOperation) -> Iterator[ThingLookup]:

@@ -46,7 +46,7 @@ def _find(machine: StateMachine) -> Iterator[ByPayments]:
 def count_paid(order: ByPayments, sent: Any, time: datetime) -> int:
     """Return how often a thing that nobody has stopped had paid. `sent` is the request that made it."""
     days = time.date() - order.form.day(value_at(sent, order.start))
-    return min(max(days // timedelta(days=order.days) + 1, 0), value_at(sent, order.count))
+    return int(min(max(days // timedelta(days=order.days) + 1, 0), value_at(sent, order.count)))
 
 
 def paid_by_now(order: ByPayments) -> str:
