@@ -103,13 +103,13 @@ GUESSED = {
     "bursztyn": {
         *("customer says yes to accounts", "balance", "bulk", "transfer without cover", "history too often"),
     },
-    "dallae": {"accounts of it", "accounts of that"},
+    "dallae": {"accounts of it"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
     *("page with another customer", "page without the seal", "transfer to cancel again", "ticket has ended"),
     *("newer ticket", "balance", "bulk", "page before the first", "permission with a wrong CPF"),
-    *("transfer without cover", "history too often", "accounts of it", "accounts of that"),
+    *("transfer without cover", "history too often", "accounts of it"),
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),
@@ -117,14 +117,14 @@ SECOND = {
     ("norrsken", True): (50, 46, 4, 6, 38),
     ("jacaranda", True): (51, 51, 3, 5, 36),
     ("bursztyn", True): (51, 49, 2, 5, 33),
-    ("dallae", True): (26, 19, 4, 4, 17),
+    ("dallae", True): (46, 43, 10, 10, 26),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
     ("norrsken", False): (49, 44, 4, 6, 30),
     ("jacaranda", False): (42, 38, 0, 0, 12),
     ("bursztyn", False): (41, 34, 0, 0, 10),
-    ("dallae", False): (23, 20, 0, 0, 0),
+    ("dallae", False): (43, 40, 0, 0, 0),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.

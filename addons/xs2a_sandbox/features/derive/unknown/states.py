@@ -9,7 +9,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.decisions import REDIRECTS, is_alike
 from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form
-from xs2a_sandbox.features.derive.unknown.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, StateChange, ThingKind, World
 
@@ -182,9 +182,16 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
-            if place != world.envelope:
+            if place != world.envelope and not _is_of_other(thing, value_at(one.document, place[:-1])):
                 shown[thing].append((one, name, value))
     return shown
+
+
+def _is_of_other(thing: LearnedThing, document: Any) -> bool:
+    """Return whether an object has another key of a thing and not its id: its state is that of a challenge, say."""
+    told = {key: place[-1] for key, (_, place, _) in thing.kind.told.items() if place[0] == "body"}
+    mine = {key for key, name in told.items() if key in thing.keys and document.get(name) == thing.keys[key][0]}
+    return bool(mine) and thing.kind.id not in mine
 
 
 def _is_first(world: World, thing: LearnedThing) -> bool:

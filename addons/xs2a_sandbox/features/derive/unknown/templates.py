@@ -168,7 +168,7 @@ class Templates:
         ):
             return None
         version = re.fullmatch(r"(\W*v?)(\d+)(\W*)", text)
-        if version:
+        if version and not text.isdecimal():
             for source, _ in self._sources:
                 made = f"{version[1]}{{{{ {source} }}}}{version[3]}"
                 if source.endswith(".version") and self._writes(made, values):
