@@ -103,13 +103,13 @@ GUESSED = {
     "bursztyn": {
         *("customer says yes to accounts", "balance", "bulk", "transfer without cover", "history too often"),
     },
-    "dallae": {"accounts of it"},
+    "dallae": {"accounts of it", "accounts of that"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
     *("page with another customer", "page without the seal", "transfer to cancel again", "ticket has ended"),
     *("newer ticket", "balance", "bulk", "page before the first", "permission with a wrong CPF"),
-    *("transfer without cover", "history too often", "accounts of it"),
+    *("transfer without cover", "history too often", "accounts of it", "accounts of that"),
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),
@@ -117,7 +117,7 @@ SECOND = {
     ("norrsken", True): (50, 46, 4, 6, 38),
     ("jacaranda", True): (51, 51, 3, 5, 36),
     ("bursztyn", True): (51, 49, 2, 5, 33),
-    ("dallae", True): (46, 43, 10, 10, 26),
+    ("dallae", True): (46, 44, 11, 11, 28),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),

@@ -254,7 +254,8 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing) -> None:
             changed = causes[-1]
             # The thing may have been in another state first, from which it goes on by itself.
             known = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, changed))
-            first = next((state for state in known if after in machine.later(state)), after)
+            has_ended = _find_end(thing, changed, shown) is not None
+            first = next((state for state in known if has_ended or after in machine.later(state)), after)
             _add_request(world, machine, thing, ByRequest(before, first, changed))
             before = first
         if before != after:
