@@ -45,6 +45,7 @@ def find_things(
     _name(world, used)
     for one in seen:
         _find_uses(world, one)
+    _share_uses(world)
     return world
 
 
@@ -190,6 +191,25 @@ def _usual_place(used: _Uses, texts: Iterable[str]) -> str:
     places = (at for text in texts for _, at in used.get(text, ()) if at[0] in ("path", "body", "query"))
     counts = Counter(str(at[-1]) for at in places)
     return identifier(counts.most_common(1)[0][0]) if counts else ""
+
+
+def _share_uses(world: World) -> None:
+    """A path that names things of several kinds does so in all operations that begin with it."""
+    shared: defaultdict[tuple[str | None, ...], dict[ThingUse, None]] = defaultdict(dict)
+    for operation, uses in world.uses.items():
+        for use in uses:
+            if start := _path_to(operation, use.place):
+                shared[start][use] = None
+    for operation, uses in world.uses.items():
+        for use in list(uses):
+            more = shared[_path_to(operation, use.place)]
+            uses += [other for other in more if other not in uses and other.place == use.place]
+
+
+def _path_to(operation: LearnedOperation, place: Place) -> tuple[str | None, ...]:
+    """Return the pattern of a path up to a parameter."""
+    at = next((at for at, name in operation.names.items() if place == ("path", name)), None)
+    return () if at is None else operation.pattern[: at + 1]
 
 
 def _find_uses(world: World, one: SeenExchange) -> None:

@@ -182,16 +182,31 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
-            if place != world.envelope and not _is_of_other(thing, value_at(one.document, place[:-1])):
+            if place != world.envelope and not _stands_in_part(thing, one.document, place):
                 shown[thing].append((one, name, value))
     return shown
 
 
-def _is_of_other(thing: LearnedThing, document: Any) -> bool:
-    """Return whether an object has another key of a thing and not its id: its state is that of a challenge, say."""
-    told = {key: place[-1] for key, (_, place, _) in thing.kind.told.items() if place[0] == "body"}
-    mine = {key for key, name in told.items() if key in thing.keys and document.get(name) == thing.keys[key][0]}
-    return bool(mine) and thing.kind.id not in mine
+def _stands_in_part(thing: LearnedThing, document: Any, place: Place) -> bool:
+    """Return whether a value stands in the object of something else with a key, such as the challenge of a consent.
+
+    That is the innermost object with the key of either, or with the name of the object in which the key was told.
+    """
+    told = {key: at for key, (_, at, _) in thing.kind.told.items() if at[0] == "body" and key in thing.keys}
+    main = told.get(thing.kind.id, ("body",))
+    parts = {key: at for key, at in told.items() if len(at) > 2 and at[:-1] != main[:-1]}
+    for end in range(len(place) - 1, -1, -1) if parts else ():
+        inner, name = value_at(document, place[:end]), place[end - 1] if end else None
+
+        def is_of(key: str, at: Place, inner: Any = inner, name: str | int | None = name) -> bool:
+            has_key = isinstance(inner, Mapping) and str(inner.get(at[-1])) == str(thing.keys[key][0])
+            return has_key or (name is not None and at[-2:-1] == (name,))
+
+        if thing.kind.id in told and is_of(thing.kind.id, main):
+            return False
+        if any(is_of(key, at) for key, at in parts.items()):
+            return True
+    return False
 
 
 def _is_first(world: World, thing: LearnedThing) -> bool:
@@ -254,8 +269,8 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing) -> None:
             changed = causes[-1]
             # The thing may have been in another state first, from which it goes on by itself.
             known = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, changed))
-            has_ended = _find_end(thing, changed, shown) is not None
-            first = next((state for state in known if has_ended or after in machine.later(state)), after)
+            is_over = _find_end(thing, changed, shown) is not None
+            first = next((state for state in known if is_over or after in machine.later(state)), after)
             _add_request(world, machine, thing, ByRequest(before, first, changed))
             before = first
         if before != after:

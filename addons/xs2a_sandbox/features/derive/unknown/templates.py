@@ -168,9 +168,11 @@ class Templates:
         ):
             return None
         version = re.fullmatch(r"(\W*v?)(\d+)(\W*)", text)
-        if version and not text.isdecimal():
+        if version and (version[0] != version[2] or not all(value == text for value in values)):
             for source, _ in self._sources:
-                made = f"{version[1]}{{{{ {source} }}}}{version[3]}"
+                # A text that is only an expression would become a number.
+                written = source if version[0] != version[2] else f"{source} ~ ''"
+                made = f"{version[1]}{{{{ {written} }}}}{version[3]}"
                 if source.endswith(".version") and self._writes(made, values):
                     return made
         pieces: list[tuple[str, str]] = []
