@@ -174,6 +174,8 @@ def _tell_cover(scopes: ExchangeScopes, balance: Balance) -> None:
 def _like(example: Any, number: Decimal) -> Any:
     """Return a number that is written like the example."""
     if isinstance(example, str):
+        if example.isdecimal():
+            return f"{number:.0f}"
         return f"{number:.2f}".replace(".", "," if "," in example else ".")
     return int(number) if isinstance(example, int) else number
 

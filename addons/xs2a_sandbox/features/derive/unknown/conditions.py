@@ -13,7 +13,7 @@ class Condition:
 
     `rank` puts conditions into the order in which banks check them. `place` is the part of the request that the
     condition checks, if there is one. `kind` says what is wrong: missing, unknown, state, form, limit, ... `owner` is
-    the place of the name to which a secret belongs.
+    the place of the name to which a secret belongs, `word` the right that is missing.
     """
 
     source: str
@@ -22,6 +22,7 @@ class Condition:
     place: Place = ()
     name: str = ""
     owner: Place = ()
+    word: str = ""
 
     @property
     def is_of_state(self) -> bool:

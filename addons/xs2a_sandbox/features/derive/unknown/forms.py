@@ -24,6 +24,11 @@ class DateForm:
     def has_time(self) -> bool:
         return "%H" in self.code or not self.code
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a time has no zone, so that it may be that of the bank's."""
+        return bool(self.code) and not self.code.endswith(("Z", "+00:00"))
+
     @cached_property
     def pattern(self) -> str:
         """A regular expression. Digits without separators are only dates of this century."""
@@ -82,7 +87,7 @@ def read_number(value: Any) -> Decimal | None:
     """Return a number, however it is written, or None for anything else."""
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return Decimal(value)
-    if isinstance(value, str) and re.fullmatch(r"-?(\d{1,5}|\d{1,12}[.,]\d{1,3})", value):
+    if isinstance(value, str) and re.fullmatch(r"-?(\d{1,5}|[1-9]\d{5,8}|\d{1,12}[.,]\d{1,3})", value):
         return Decimal(value.replace(",", "."))
     return None
 

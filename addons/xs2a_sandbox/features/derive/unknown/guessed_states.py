@@ -7,15 +7,12 @@ from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import leaves
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
-from xs2a_sandbox.features.derive.unknown.seen import answer_values
 from xs2a_sandbox.features.derive.unknown.states import DELETED, ByRequest
-from xs2a_sandbox.features.derive.unknown.thing_conditions import rights
-from xs2a_sandbox.features.derive.unknown.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.thing_conditions import rights, told_lifetimes
 
 
 def add_endings(
@@ -60,21 +57,11 @@ def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:
             continue
         if donor := known.find_check("age", lookup.place):
             yield donor.guess(donor.condition)
-        elif (seconds := _lifetime(kinds[0])) and (donor := known.find_check("missing", lookup.place)):
+        elif (seconds := next(told_lifetimes(known.scopes, kinds[0].things[0]), 0)) and (
+            donor := known.find_check("missing", lookup.place)
+        ):
             source = f"clock.seconds >= (let.{lookup.name}.made or clock.seconds) + {seconds}"
             yield donor.guess(Condition(source, 6, "age", lookup.place, lookup.name))
-
-
-def _lifetime(kind: ThingKind) -> int | None:
-    """Return after how many seconds a token ends, as the answer with it says."""
-    for place, value in answer_values(kind.example):
-        if isinstance(value, int) and "expire" in str(place[-1]).lower() and 0 < value < 10_000_000:
-            return value
-        if (form := date_form(value)) and form.has_time:
-            seconds = int((form.moment(value) - kind.example.time).total_seconds())
-            if seconds > 0:
-                return seconds
-    return None
 
 
 def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
@@ -86,7 +73,8 @@ def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
         donors = [*same, *(check for check in known.every if check.condition.kind == "state")]
         donor = next((check for check in donors if check.condition.name == condition.name), None)
         if donor and not known.accepts(condition.source):
-            yield donor.guess(condition)
+            theirs = donor.condition.word
+            yield donor.guess(condition, ((theirs, condition.word),) if theirs else ())
 
 
 def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:

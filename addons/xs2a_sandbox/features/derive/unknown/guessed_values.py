@@ -20,7 +20,8 @@ def guess_impossible_values(known: KnownOperation) -> Iterator[LearnedCheck]:
     donors = [*(check for check in own if check.condition.kind == "limit"), *own]
     for condition in _conditions(known) if donors else ():
         if not known.accepts(condition.source):
-            yield donors[0].guess(condition, instead(donors[0], condition))
+            donor = next((check for check in own if check.condition.place == condition.place), donors[0])
+            yield donor.guess(condition, instead(donor, condition))
 
 
 def _conditions(known: KnownOperation) -> Iterator[Condition]:

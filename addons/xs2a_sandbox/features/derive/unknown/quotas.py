@@ -1,7 +1,9 @@
 """Learns how often an access can be used in a day, such as four times without the customer (PSD2, RTS article 36)."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
@@ -37,7 +39,7 @@ class Quota:
     def condition(self, lookup: ThingLookup) -> Condition:
         """Return when a thing was named as often as it can be today."""
         name = f"let.{lookup.name}"
-        most = str(self.most) if isinstance(self.most, int) else expression(f"{name}.sent", self.most)
+        most = str(self.most) if isinstance(self.most, int) else f"({expression(f'{name}.sent', self.most)} | int)"
         counts = f"headers[{literal(self.unless)}] is none and " if self.unless else ""
         used_up = f"{name}.used_on == today(0) and {name}.used >= {most}"
         rank = _RANK if self.counts_refused else _LATE
@@ -89,8 +91,9 @@ def _find(
     kind = lookup.kinds[0][0]
     oks = {name for one in scopes.is_ok if scopes.is_ok[one] for name in one.headers}
     unless = ["", *sorted(oks - {name for one in answer.seen for name in one.headers})]
-    numbers = [place for place, value in leaves(kind.example.body) if type(value) is int and place]
-    counting = [one for one in (reads, [answer.operation]) if answer.operation in one]
+    numbers = [place for place, value in leaves(kind.example.body) if place and _count(value)]
+    of_accounts = [one for one in reads if any(lookup.rows for lookup in scopes.lookups[one])]
+    counting = [one for one in (reads, of_accounts, [answer.operation]) if answer.operation in one]
     for quota in (
         Quota(kind, lookup.place, name, most, own, counts_refused)
         for limits in (numbers, [0])
@@ -117,8 +120,13 @@ def _find(
 
 
 def _limit(place: Place, thing: LearnedThing) -> int:
-    value = dict(leaves(thing.created.body)).get(place)
-    return value if isinstance(value, int) else 0
+    return _count(dict(leaves(thing.created.body)).get(place))
+
+
+def _count(value: Any) -> int:
+    """Return a number of uses, which may be a text, or 0."""
+    is_number = type(value) is int or (isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,3}", value))
+    return int(value) if is_number else 0
 
 
 def _count_uses(scopes: ExchangeScopes, quota: Quota) -> list[tuple[SeenExchange, LearnedThing, int]]:

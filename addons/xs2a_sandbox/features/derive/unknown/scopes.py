@@ -11,6 +11,7 @@ from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import find_iban_country
+from xs2a_sandbox.features.derive.unknown.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
@@ -65,6 +66,7 @@ class ExchangeScopes:
             self.lookups[operation] += list(self._find_owners(operation))
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
+        self.offset = find_offset(list(world.operation_of))
         self.is_redacted = any(DROPPED in one.headers.values() or one.is_note for one in world.operation_of)
         self.iban_country = self._find_iban_country()
         self.request_ids = {kind.made_by: name for kind in world.kinds if (name := _request_id(kind, self.nonces))}

@@ -6,10 +6,12 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing
 
 _LIFETIMES = (60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 86400)
 
@@ -32,7 +34,7 @@ def conditions_on_things(
         yield Condition(f"{name}.kind == {literal(lookup.kinds[0][0].name)}", 45, "kind", place, lookup.name)
         if scopes.machines_of(lookup):
             yield from _on_state(scopes, operation, lookup, wanted, others, is_success)
-        elif others and not is_success:
+        elif others and not is_success and any(one.status != 429 for one in wanted):
             for seconds in _ages(scopes, name, wanted, others):
                 old = f"clock.seconds >= ({name}.made or clock.seconds) + {seconds}"
                 yield Condition(old, 6, "age", place, lookup.name)
@@ -72,10 +74,14 @@ def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Cond
                 if not isinstance(value, list) or not all(isinstance(words, list) for words in lists):
                     continue
                 every = [word for words in lists for word in words or () if isinstance(word, str)]
-                mine = next((word for part in reversed(named) for word in every if word in (part, f"{part}s")), None)
+                mine = next(
+                    (word for part in reversed(named) for word in every if word.lower() in (part, f"{part}s")), None
+                )
                 if mine is not None:
                     source = f"{literal(mine)} not in {expression('let', (lookup.name, 'sent', name))}"
-                    yield Condition(f"let.{lookup.name} and {source}", 34, "right", lookup.place, lookup.name)
+                    yield Condition(
+                        f"let.{lookup.name} and {source}", 34, "right", lookup.place, lookup.name, word=mine
+                    )
 
 
 def _on_state(
@@ -144,13 +150,21 @@ def _ages(
     least, most = min(old, default=0), max(young, default=0)
     if least > max(most, 30):
         # The answer with a token often says how long it lasts.
-        told = {value for one in [*wanted, *others] for value in _told_numbers(scopes, name, one)}
-        yield from (time for time in _LIFETIMES if time in told and most < time <= least)
+        made = {thing for one in [*wanted, *others] for lookup, thing in scopes.found(one) if name[4:] == lookup.name}
+        numbers = {value for thing in made for _, value in leaves(thing.created.document) if isinstance(value, int)}
+        told = {time for thing in made for time in told_lifetimes(scopes, thing)}
+        likely = told | (numbers & set(_LIFETIMES))
+        yield from sorted(time for time in likely if most < time <= least)
         yield max((time for time in _LIFETIMES if most < time <= least), default=least)
 
 
-def _told_numbers(scopes: ExchangeScopes, name: str, one: SeenExchange) -> Iterator[int]:
-    """Yield the numbers in the answer that has told the thing of this name."""
-    for lookup, thing in scopes.found(one):
-        if f"let.{lookup.name}" == name:
-            yield from (value for _, value in leaves(thing.created.document) if isinstance(value, int))
+def told_lifetimes(scopes: ExchangeScopes, thing: LearnedThing) -> Iterator[int]:
+    """Yield after how many seconds a thing such as a token may end, as the answer with it says."""
+    for place, value in answer_values(thing.created):
+        if isinstance(value, int) and "expire" in str(place[-1]).lower() and 0 < value < 10_000_000:
+            yield value
+        elif (form := date_form(value)) and form.has_time:
+            offset = scopes.offset if form.is_local else 0
+            seconds = int((form.moment(value) - thing.created.time).total_seconds()) - offset
+            if seconds > 0:
+                yield seconds
