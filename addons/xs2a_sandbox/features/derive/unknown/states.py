@@ -138,7 +138,7 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
                     thing.states.append((one.number, value))
             if thing.states and first is None and _is_first(world, thing):
                 first = thing.states[0][1]
-            _delete(world, thing)
+            _delete(world, thing, member)
         known = [state for thing in kind.things for _, state in thing.states]
         if first is None:
             first = 0 if all(isinstance(state, int) for state in known) else _NEW
@@ -218,13 +218,17 @@ def _is_first(world: World, thing: LearnedThing) -> bool:
     return is_soon and not any(one.form is not None or one.method in ("PUT", "PATCH", "DELETE") for one in before)
 
 
-def _delete(world: World, thing: LearnedThing) -> None:
-    """A thing that was deleted without a word about its state is in a state of its own."""
+def _delete(world: World, thing: LearnedThing, member: str) -> None:
+    """A thing that was deleted without a word about its state is in a state of its own.
+
+    If only something else, such as its challenge, has a word, the thing has it, too.
+    """
     told = {number for number, _ in thing.states}
     for one in thing.events:
         is_told = any(number >= one.number for number in told)
         if one.method == "DELETE" and world.is_ok[one] and not is_told and thing.states:
-            thing.states.append((one.number, DELETED))
+            words = (value for place, value in leaves(one.document) if place[-1:] == (member,))
+            thing.states.append((one.number, next(words, DELETED)))
             thing.states.sort(key=lambda state: state[0])
 
 

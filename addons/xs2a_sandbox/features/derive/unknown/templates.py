@@ -10,6 +10,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form
 from xs2a_sandbox.features.derive.unknown.names import is_id
+from xs2a_sandbox.features.derive.unknown.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.redaction.values import DROPPED
@@ -108,9 +109,9 @@ class Templates:
             and all(isinstance(v, str) and " " not in v and v for v in there)
             and "/" not in there[0]
         ):
-            return new_value(there[0])
+            return new_value(there)
         if isinstance(there[0], str) and _is_random(there[0]):
-            return new_value(there[0])
+            return new_value(there)
         if isinstance(there[0], str) and "<form" in there[0] and len(there) > 1:
             # Pages for several customers are not written in the same way. The first one is an example.
             start = values.index(there[0])
@@ -338,30 +339,3 @@ def _later(form: DateForm, value: Any, start: datetime, source: str) -> Iterator
     gap = int((moment - start).total_seconds()) if form.has_time else (moment.date() - start.date()).days * 86400
     if gap:
         yield form.write(f"({source} {'+' if gap > 0 else '-'} {abs(gap)})")
-
-
-def new_value(example: Any) -> str:
-    """Return an expression for a new value that is written like the example."""
-    if isinstance(example, int):
-        digits = len(str(example))
-        made = f"'{digits and str(example)[0]}' ~ new_id('{{digits:{digits - 1}}}')"
-        return "{{ (" + made + ") | int }}" if digits > 4 else "{{ (new_id('9{digits:5}')) | int }}"
-    text = str(example)
-    if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text):
-        return "{{ uuid() }}"
-    if lettered := re.fullmatch(r"([A-Za-z]{1,4}[-_]?)(\d{4,60})", text):
-        return f"{lettered[1]}{{{{ new_id('{{digits:{len(lettered[2])}}}') }}}}"
-    return re.sub(r"[A-Za-z0-9]{4,}", _new_run, text)
-
-
-def _new_run(found: re.Match[str]) -> str:
-    run = found[0][:64]
-    if re.fullmatch("[0-9]*[a-f][0-9a-f]*[0-9][0-9a-f]*", run) and len(run) >= 8:
-        return f"{{{{ new_id('{{hex:{len(run)}}}') }}}}"
-    if run.isdecimal():
-        return f"{{{{ new_id('{{digits:{len(run)}}}') }}}}"
-    if run.upper() == run:
-        return f"{{{{ new_id('{{capitals:{len(run)}}}') }}}}"
-    if run.islower():
-        return f"{{{{ new_id('{{capitals:{len(run)}}}') | lower }}}}"
-    return f"{{{{ new_id('{{base64url:{len(run)}}}') | replace('-', 'x') | replace('_', 'y') }}}}"

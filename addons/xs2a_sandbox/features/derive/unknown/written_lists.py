@@ -12,10 +12,11 @@ from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.lists import Listing, is_exclusive
 from xs2a_sandbox.features.derive.unknown.mentions import instead
 from xs2a_sandbox.features.derive.unknown.names import is_id
+from xs2a_sandbox.features.derive.unknown.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.templates import below, is_equal, is_telling, new_value
+from xs2a_sandbox.features.derive.unknown.templates import below, is_equal, is_telling
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 
 
@@ -151,7 +152,7 @@ def _entry_value(one: SeenExchange, value: Any, sent: Any) -> Any:
         if isinstance(value, str) and isinstance(known, str) and value == f"-{known}":
             return "-" + braced(source)
     if isinstance(value, str) and is_id(value) and len(value) >= 6:
-        return "{{ thing.id ~ '-1' }}" if re.fullmatch(r"[\w-]+", value) else new_value(value)
+        return "{{ thing.id ~ '-1' }}" if re.fullmatch(r"[\w-]+", value) else new_value([value])
     if isinstance(value, int) and abs(value) > 99999:
         return "{{ thing.made }}"
     return value

@@ -11,13 +11,13 @@ from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.names import is_id
+from xs2a_sandbox.features.derive.unknown.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.standing_orders import paid_by_now
 from xs2a_sandbox.features.derive.unknown.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
-from xs2a_sandbox.features.derive.unknown.templates import new_value
 from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
 from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
@@ -119,10 +119,12 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
     """Return the thing that the operation makes."""
     first, machine = kind.example, scopes.machines.get(kind)
     keys: dict[str, Any] = {}
-    known = {key: value for thing in reversed(kind.things) for key, (value, _) in thing.keys.items()}
-    for key, value in known.items():
-        in_path = next((name for name, text in first.parameters.items() if text == str(value)), None)
-        keys[key] = braced(f"path.{in_path}") if in_path else new_value(value)
+    for key in dict.fromkeys(key for thing in reversed(kind.things) for key in thing.keys):
+        having = [thing for thing in kind.things if key in thing.keys]
+        values = [thing.keys[key][0] for thing in having]
+        in_path = next((name for name, text in first.parameters.items() if text == str(values[0])), None)
+        made = [thing.created.time for thing in having]
+        keys[key] = braced(f"path.{in_path}") if in_path else new_value(values, made, scopes.offset)
     id = keys.pop(kind.id)
     return {
         "id": id,
