@@ -105,7 +105,8 @@ def _error(one: SeenExchange, is_code: Callable[[Place, Any], bool]) -> tuple[tu
 
 def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     if one.document is not None:
-        asked = {step for place, _ in leaves(one.body) for step in place}
+        sent = [one.body, *(thing.created.body for _, thing in world.named(one))]
+        asked = {step for body in sent for place, _ in leaves(body) for step in place}
         return frozenset(_members(one.document, asked))
     if location := one.answer_headers.get("location"):
         return redirect_choices(world, location)
@@ -118,7 +119,7 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
 
 
 def _members(document: Any, asked: set[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the places of members, except for those that repeat the request.
+    """Yield the places of members, except for those that repeat the request, or that of the thing.
 
     The entries of a list count as one, but each link counts by its word.
     """

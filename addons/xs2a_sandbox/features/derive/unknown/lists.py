@@ -165,7 +165,7 @@ def _booked_by(
 
 
 def _numbers(document: Any) -> Iterator[Decimal]:
-    yield from (number for _, value in leaves(document) if (number := read_number(value)))
+    yield from (number for _, value in leaves(document) if (number := read_number(value)) and not date_form(value))
 
 
 def _parameters(one: SeenExchange) -> dict[Place, Any]:

@@ -87,12 +87,21 @@ class Templates:
             inner = [value.get(name, MISSING) if value is not MISSING else MISSING for value in values]
             is_partial = any(one is MISSING and outer is not MISSING for one, outer in zip(inner, values, strict=True))
             if not is_partial:
-                made[name] = self.make(inner, (*place, name))
+                value = self.make(inner, (*place, name))
+                made[f"{name}?" if self._is_optional(value) else name] = value
             elif source := self._find(inner, (*place, name)):
                 made[f"{name}?"] = braced(source)
             elif sum(one is MISSING for one in inner) * 2 < len(inner):
                 made[name] = self.make([one for one in inner if one is not MISSING][:1] * len(inner), (*place, name))
         return made
+
+    def _is_optional(self, value: Any) -> bool:
+        """Return whether a template repeats a member that the request of another thing of this kind did not have."""
+        found = re.fullmatch(r"\{\{ let\.(\w+)\.sent\.(\w+) \}\}", value) if isinstance(value, str) else None
+        lookups = self._scopes.lookups[self._scopes.world.operation_of[self._ones[0]]]
+        kinds = [kind for one in lookups for kind, _ in one.kinds if found and found[1] == f"{one.name}{AFTER}"]
+        things = [thing for kind in kinds for thing in kind.things]
+        return any(isinstance(thing.created.body, Mapping) and found[2] not in thing.created.body for thing in things)
 
     def _make_scalar(self, values: Sequence[Any], there: Sequence[Any], place: tuple[Any, ...]) -> Any:
         is_same = all(is_equal(value, there[0]) for value in there)
