@@ -18,7 +18,10 @@ from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
 
 @dataclass(frozen=True)
 class Taken:
-    """What things take from an account: the amount at `amount`, in these states. The place `of` names the account."""
+    """What things take from an account: the amount at `amount`, in these states. The place `of` names the account.
+
+    A star in `amount` is for all entries of a list.
+    """
 
     kind: ThingKind
     amount: Place
@@ -29,14 +32,14 @@ class Taken:
 
 @dataclass(eq=False)
 class Balance:
-    """`place` is that in answers. `start` has the first value by account."""
+    """`place` is that in answers. `start` has the first value by account. Things of several kinds can be `taken`."""
 
     name: str
     operation: LearnedOperation
     place: Place
     per: ThingLookup
     start: dict[str, Any]
-    taken: Taken
+    taken: Sequence[Taken]
 
 
 def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -> list[Balance]:
@@ -53,23 +56,40 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
                 continue
             if len({str(value) for _, value in values}) < 2:
                 continue
-            possible = list(_possible(scopes, per))
-            taken = next((taken for taken in possible if _explains(scopes, per, taken, values)), None)
-            if taken is None and scopes.is_redacted:
-                taken = next((taken for taken in possible if _follows(scopes, per, taken, values)), None)
-            if taken:
+            if taken := _find_taken(scopes, per, values):
                 start: dict[str, Any] = {}
                 for one, value in values:
                     start.setdefault(scopes.row_key(per, one), value)
                 name = "_".join(re.sub(r"\W", "_", str(step)) for step in place[-2:])
                 found.append(Balance(f"{name}_of_{per.name}", operation, place, per, start, taken))
-    for balance in found:
+    # The balance from which most is taken is the one that must cover a payment.
+    for balance in sorted(found, key=lambda one: -sum(len(taken.states) for taken in one.taken)):
         for one in balance.operation.seen:
             value = dict(leaves(one.document)).get(balance.place) if one.document is not None else None
             if value is not None:
                 scopes.add(one, {balance.name: value})
-        _tell_cover(scopes, balance)
+        for each in balance.taken:
+            _tell_cover(scopes, balance, each)
     return found
+
+
+def _find_taken(
+    scopes: ExchangeScopes, per: ThingLookup, values: Sequence[tuple[SeenExchange, Any]]
+) -> Sequence[Taken]:
+    """Return what explains the values of a balance: things of one kind, or else of two."""
+    possible = {taken: [_sum(scopes, per, taken, one) for one, _ in values] for taken in _possible(scopes, per)}
+    accounts = [scopes.row_key(per, one) for one, _ in values]
+    numbers = [_number(value) for _, value in values]
+    if found := next((taken for taken, sums in possible.items() if _explains(accounts, numbers, sums)), None):
+        return [found]
+    if scopes.is_redacted:
+        return [taken for taken, sums in possible.items() if _follows(accounts, numbers, sums)][:1]
+    for (one, mine), (other, theirs) in combinations(possible.items(), 2) if len(set(numbers)) > 2 else ():
+        if one.kind is not other.kind and any(mine) and any(theirs):
+            both = [sum_of + more for sum_of, more in zip(mine, theirs, strict=True)]
+            if _explains(accounts, numbers, both):
+                return [one, other]
+    return []
 
 
 def _is_money(value: Any) -> bool:
@@ -88,7 +108,10 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
         if not isinstance(sent, Mapping):
             continue
         ids = {lookup.place for lookup in scopes.lookups[kind.made_by]}
-        amounts = [place for place, value in leaves(sent) if _is_money(value) and ("body", *place) not in ids]
+        money = [(place, value) for place, value in leaves(sent) if _is_money(value) and ("body", *place) not in ids]
+        # Texts of digits may also be account numbers.
+        own = [place for place, _ in sorted(money, key=lambda one: isinstance(one[1], str) and one[1].isdecimal())]
+        amounts = list(dict.fromkeys([*map(_any, own), *own]))
         owners = [
             (place, name)
             for place, value in leaves(sent)
@@ -104,27 +127,25 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
                         yield Taken(kind, amount, of, name, states)
 
 
-def _explains(
-    scopes: ExchangeScopes, per: ThingLookup, taken: Taken, values: Sequence[tuple[SeenExchange, Any]]
-) -> bool:
-    start: dict[str, Decimal] = {}
-    for one, value in values:
-        account = scopes.row_key(per, one)
-        sum_of = _sum(scopes, per, taken, one)
-        first = start.setdefault(account, _number(value) + sum_of)
-        if first - sum_of != _number(value):
-            return False
-    return True
+def _explains(accounts: Sequence[str], numbers: Sequence[Decimal], sums: Sequence[Decimal]) -> bool:
+    first: dict[str, Decimal] = {}
+    return all(
+        first.setdefault(account, number + sum_of) == number + sum_of
+        for account, number, sum_of in zip(accounts, numbers, sums, strict=True)
+    )
 
 
-def _follows(
-    scopes: ExchangeScopes, per: ThingLookup, taken: Taken, values: Sequence[tuple[SeenExchange, Any]]
-) -> bool:
+def _follows(accounts: Sequence[str], numbers: Sequence[Decimal], sums: Sequence[Decimal]) -> bool:
     """Return whether values are equal exactly when what is taken is equal. Pseudonyms of numbers keep nothing else."""
-    pairs = {(scopes.row_key(per, one), _number(value), _sum(scopes, per, taken, one)) for one, value in values}
+    pairs = set(zip(accounts, numbers, sums, strict=True))
     by_value = {(account, value) for account, value, _ in pairs}
     by_sum = {(account, sum_of) for account, _, sum_of in pairs}
     return len(pairs) == len(by_value) == len(by_sum) > 1
+
+
+def _any(place: Place) -> Place:
+    """Return a place in a list as that of any of its entries."""
+    return tuple("*" if isinstance(step, int) else step for step in place)
 
 
 def _sum(scopes: ExchangeScopes, per: ThingLookup, taken: Taken, one: SeenExchange) -> Decimal:
@@ -135,7 +156,8 @@ def _sum(scopes: ExchangeScopes, per: ThingLookup, taken: Taken, one: SeenExchan
             continue
         sent = dict(leaves(thing.created.body))
         if sent.get(taken.of) == entry.get(taken.member) and _state(scopes, thing, one) in taken.states:
-            total += _number(sent.get(taken.amount))
+            amounts = [value for place, value in sent.items() if taken.amount in (place, _any(place))]
+            total += sum(map(_number, amounts), Decimal())
     return total
 
 
@@ -150,9 +172,9 @@ def _state(scopes: ExchangeScopes, thing: LearnedThing, one: SeenExchange) -> An
     return state
 
 
-def _tell_cover(scopes: ExchangeScopes, balance: Balance) -> None:
+def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
     """Give the balance to the requests that create what is taken from it, to learn when it does not cover them."""
-    operation, amount = balance.taken.kind.made_by, ("body", *balance.taken.amount)
+    operation, amount = taken.kind.made_by, ("body", *taken.amount)
     refused = [one for one in operation.seen if not scopes.is_ok[one] and _is_money(one.at(amount))]
     most = max((_number(one.at(amount)) for one in refused), default=Decimal())
     for lookup in scopes.lookups[operation]:
@@ -166,8 +188,8 @@ def _tell_cover(scopes: ExchangeScopes, balance: Balance) -> None:
             for one in operation.seen:
                 account = scopes.row_key(lookup, one)
                 if account in balance.start:
-                    left = _number(balance.start[account]) - _sum(scopes, lookup, balance.taken, one)
-                    scopes.add(one, {balance.name: left})
+                    gone = sum((_sum(scopes, lookup, each, one) for each in balance.taken), Decimal())
+                    scopes.add(one, {balance.name: _number(balance.start[account]) - gone})
             scopes.covers.setdefault(operation, []).append((balance.name, amount))
 
 
@@ -193,27 +215,37 @@ def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False)
     """Return the named values that compute a balance. `as_number` is for comparisons."""
     if lookup.rows is None:
         return {}
-    taken = balance.taken
-    sent = expression("thing.sent", taken.amount)
-    read = number_source(dict(leaves(taken.kind.example.body))[taken.amount], sent)
-    owner = f"{expression('thing.sent', taken.of)} == {expression('let', (lookup.name, taken.member))}"
     key = expression("let", (lookup.name, lookup.rows.key))
     table = f"let.first_{balance.name}"
     first = f"({table}[{key} ~ ''] or {table}['*'])"
     start = next(iter(balance.start.values()))
     number = number_source(start, first)
-    left = f"{number} - (let.taken_{balance.name} | sum)"
+    made = {}
+    for at, taken in enumerate(balance.taken, 1):
+        name = f"taken_{balance.name}" + (f"_{at}" if at > 1 else "")
+        owner = f"{expression('thing.sent', taken.of)} == {expression('let', (lookup.name, taken.member))}"
+        made[name] = {
+            "each": "{{ let.all_" + taken.kind.name + " }}",
+            "as": "thing",
+            "when": f"thing.state in {literal(list(taken.states))} and {owner}",
+            "give": braced(_read_amount(taken)),
+        }
+    left = " - ".join([number, *(f"(let.{name} | sum)" for name in made)])
     if isinstance(start, str) and not as_number:
         left = f"({left}) | string"
         left += " | replace('.', ',')" if "," in start else ""
     elif isinstance(start, int):
         left = f"({left}) | int"
-    return {
-        f"taken_{balance.name}": {
-            "each": "{{ let.all_" + taken.kind.name + " }}",
-            "as": "thing",
-            "when": f"thing.state in {literal(list(taken.states))} and {owner}",
-            "give": braced(read),
-        },
-        balance.name: braced(left),
-    }
+    return {**made, balance.name: braced(left)}
+
+
+def _read_amount(taken: Taken) -> str:
+    """Return the expression for what the thing `thing` takes."""
+    example = next(value for at, value in leaves(taken.kind.example.body) if taken.amount in (at, _any(at)))
+    if "*" not in taken.amount:
+        return number_source(example, expression("thing.sent", taken.amount))
+    at = taken.amount.index("*")
+    member = literal(".".join(map(str, taken.amount[at + 1 :])))
+    texts = f"{expression('thing.sent', taken.amount[:at])} | map(attribute={member})"
+    texts += " | map('replace', ',', '.')" if "," in str(example) else ""
+    return f"{texts} | map('decimal') | sum"

@@ -98,10 +98,12 @@ class Templates:
     def _is_optional(self, value: Any) -> bool:
         """Return whether a template repeats a member that the request of another thing of this kind did not have."""
         found = re.fullmatch(r"\{\{ let\.(\w+)\.sent\.(\w+) \}\}", value) if isinstance(value, str) else None
+        if found is None:
+            return False
         lookups = self._scopes.lookups[self._scopes.world.operation_of[self._ones[0]]]
-        kinds = [kind for one in lookups for kind, _ in one.kinds if found and found[1] == f"{one.name}{AFTER}"]
-        things = [thing for kind in kinds for thing in kind.things]
-        return any(isinstance(thing.created.body, Mapping) and found[2] not in thing.created.body for thing in things)
+        kinds = [kind for one in lookups for kind, _ in one.kinds if found[1] == f"{one.name}{AFTER}"]
+        bodies = [thing.created.body for kind in kinds for thing in kind.things]
+        return any(isinstance(body, Mapping) and found[2] not in body for body in bodies)
 
     def _make_scalar(self, values: Sequence[Any], there: Sequence[Any], place: tuple[Any, ...]) -> Any:
         is_same = all(is_equal(value, there[0]) for value in there)
