@@ -70,6 +70,7 @@ class ExchangeScopes:
         self.is_redacted = any(DROPPED in one.headers.values() or one.is_note for one in world.operation_of)
         self.iban_country = self._find_iban_country()
         self.request_ids = {kind.made_by: name for kind in world.kinds if (name := _request_id(kind, self.nonces))}
+        self.keys_of_requests = {kind.made_by: list(_find_keys(world, kind)) for kind in world.kinds}
         self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
@@ -138,6 +139,8 @@ class ExchangeScopes:
         for lookup, thing in self.found(one):
             lets[lookup.name] = self.snapshot(thing, one, after=False)
             lets[lookup.name + AFTER] = self.snapshot(thing, one, after=True)
+        if first := self._find_first(one):
+            lets[AGAIN] = self.snapshot(first, one, after=False)
         if made := self.world.made(one):
             lets["new"] = self.snapshot(made, one, after=True)
         for kind in self.world.kinds:
@@ -164,6 +167,17 @@ class ExchangeScopes:
             "clock": {"seconds": unix_seconds(one.time), "real": unix_seconds(one.time), "today": today.isoformat()},
             "today": lambda days=0: (today + timedelta(days=days)).isoformat(),
         }
+
+    def _find_first(self, one: SeenExchange) -> LearnedThing | None:
+        """Return the thing that a request with the same key in a header has made before."""
+        operation = self.world.operation_of[one]
+        kind = self.world.made_by(operation)
+        before = [thing for thing in kind.things if thing.created.number < one.number] if kind else []
+        for name in self.keys_of_requests.get(operation, ()):
+            key = one.headers.get(name)
+            if first := next((thing for thing in before if key and thing.created.headers.get(name) == key), None):
+                return first
+        return None
 
     def snapshot(self, thing: LearnedThing, one: SeenExchange, *, after: bool) -> dict[str, Any]:
         number, created = one.number, thing.created
@@ -298,6 +312,15 @@ def _request_id(kind: ThingKind, nonces: Collection[str]) -> str | None:
         if kind.example.method == "POST" and (is_new or _is_repeated(kind, name)):
             return name
     return None
+
+
+def _find_keys(world: World, kind: ThingKind) -> Iterator[str]:
+    """Yield the headers that had another value for each thing of a kind, and that name nothing else."""
+    named = {use.place for use in world.uses.get(kind.made_by, ())}
+    for name in kind.example.headers:
+        values = [thing.created.headers.get(name) for thing in kind.things]
+        if len(set(values)) == len(values) > 1 and DROPPED not in values and ("headers", name) not in named:
+            yield name
 
 
 def _is_repeated(kind: ThingKind, header: str) -> bool:

@@ -11,7 +11,7 @@ from xs2a_sandbox.features.derive.expression_text import braced, expression, lit
 from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.new_ids import new_value
-from xs2a_sandbox.features.derive.unknown.scopes import AFTER, ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -112,7 +112,7 @@ class Templates:
         # A value that two answers have in common is not a new id.
         if is_same and (len(values) > 1 or not (isinstance(there[0], str) and _is_random(there[0]))):
             return there[0]
-        if by_state := self._by_state(values):
+        if by_state := self._by_state(values) or self._by_flag(values):
             return by_state
         if (
             isinstance(there[0], str)
@@ -236,6 +236,17 @@ class Templates:
                     return braced(f"{source} in {literal([state for state, value in table.items() if value])}")
         return None
 
+    def _by_flag(self, values: Sequence[Any]) -> str | None:
+        """Return one of two words, by a named value that is true or false."""
+        for source in self._named:
+            flags = [self._scopes.value(source, one) for one in self._ones]
+            if not all(isinstance(flag, bool) for flag in flags) or len(set(flags)) < 2:
+                continue
+            yes, no = (values[flags.index(flag)] for flag in (True, False))
+            if all(is_equal(value, yes if flag else no) for flag, value in zip(flags, values, strict=True)):
+                return braced(f"{literal(yes)} if {source} else {literal(no)}")
+        return None
+
 
 def _plain(value: Any) -> str:
     return "" if value is None else str(value)
@@ -298,6 +309,8 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
         for name, value in (form or {}).items():
             if value.islower():
                 yield f"{expression(root, (name,))} | capitalize", value.capitalize()
+    if AGAIN in things and not scopes.is_ok.get(one, True):
+        yield f"let.{AGAIN}.id", things[AGAIN]["id"]
     yield "request.path", scope["request"]["path"]
     if one.bank:
         yield "session.url", one.bank

@@ -52,6 +52,9 @@ def conditions_on_things(
             same = f"(let.{plural(kind)} | selectattr('headers.{header}', 'equalto', headers[{literal(header)}])"
             reused = f"{same} | list) and not {same} | selectattr('sent', 'equalto', body) | list)"
             yield Condition(reused, 13, "reused", ("headers", header))
+        for name in scopes.keys_of_requests.get(operation, ()):
+            used = f"(let.{plural(kind)} | selectattr('headers.{name}', 'equalto', headers[{literal(name)}]) | list)"
+            yield Condition(used, 14, "used", ("headers", name))
         for place in places_in(wanted):
             member = ".".join(map(str, place[1:]))
             if (

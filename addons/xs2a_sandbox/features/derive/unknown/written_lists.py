@@ -13,11 +13,14 @@ from xs2a_sandbox.features.derive.unknown.lists import Listing, is_exclusive
 from xs2a_sandbox.features.derive.unknown.mentions import instead
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.new_ids import new_value
-from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.templates import below, is_equal, is_telling
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
+
+MORE = "let.skip + let.size < let.total"
+"""Whether there are more entries after a page."""
 
 
 def _entries_name(listing: Listing) -> str:
@@ -67,8 +70,8 @@ def listing_sources(listing: Listing) -> list[str]:
     """Return the expressions that an answer with the list may use."""
     paging = listing.paging
     return [
-        *("let.rows", "let.total", "let.skip + let.size < let.total"),
-        *(("let.next_cursor",) if paging.cursor else ()),
+        *("let.rows", "let.total", MORE, "let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
+        *(("let.next_cursor", "let.next_cursor or ''") if paging.cursor else ()),
         *(("let.page", "let.pages") if paging.page else ()),
         "let.size",
     ]
@@ -134,15 +137,27 @@ def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKin
                 if value == own and not isinstance(value, bool | None) and "currency" not in (name, place[-1])
             )
             when += next(same, "")
-        yield kind, when, {name: _entry_value(one, value, thing.created.body) for name, value in row.items()}
+        day = _booking_day(scopes, kind)
+        yield kind, when, {name: _entry_value(one, value, thing.created.body, day) for name, value in row.items()}
 
 
-def _entry_value(one: SeenExchange, value: Any, sent: Any) -> Any:
+def _booking_day(scopes: ExchangeScopes, kind: ThingKind) -> str:
+    """Return the day on which a thing becomes an entry: that for which it waits, or of its last change."""
+    since = f"(thing.since + {scopes.offset})" if scopes.offset else "thing.since"
+    day = f"({since} | strftime('%Y-%m-%d'))"
+    for end in scopes.machines[kind].by_end:
+        value = next((value for thing in kind.things if (value := value_at(thing.created.body, end.place))), None)
+        if end.is_first_day and (form := date_form(value)):
+            return f"({form.read(expression('thing.sent', end.place))} or {day})"
+    return day
+
+
+def _entry_value(one: SeenExchange, value: Any, sent: Any, day: str) -> Any:
     """Return a value of an entry as a template of the thing that it comes from."""
     if isinstance(value, Mapping):
-        return {name: _entry_value(one, inner, sent) for name, inner in value.items()}
+        return {name: _entry_value(one, inner, sent, day) for name, inner in value.items()}
     if (form := date_form(value)) and form.day(value) == one.time.date():
-        return braced(form.write("thing.since" if form.has_time else "(thing.since | strftime('%Y-%m-%d'))"))
+        return braced(form.write("thing.since" if form.has_time else day))
     for source, known in below("thing.sent", sent):
         if is_equal(known, value) and is_telling(value):
             return braced(source + (" or ''" if isinstance(value, str) else ""))
@@ -151,7 +166,7 @@ def _entry_value(one: SeenExchange, value: Any, sent: Any) -> Any:
             return braced(f"-{source}")
         if isinstance(value, str) and isinstance(known, str) and value == f"-{known}":
             return "-" + braced(source)
-    if isinstance(value, str) and is_id(value) and len(value) >= 6:
+    if isinstance(value, str) and is_id(value) and len(value) >= 6 and not value.isdecimal():
         return "{{ thing.id ~ '-1' }}" if re.fullmatch(r"[\w-]+", value) else new_value([value])
     if isinstance(value, int) and abs(value) > 99999:
         return "{{ thing.made }}"

@@ -54,12 +54,16 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     made = learned.world.made_by(operation)
     if made and any(check.condition.kind == "repeated" for check in checks):
         lets[AGAIN] = write_again(made, scopes.request_ids[operation])
+    used = next((check.condition for check in checks if check.condition.kind == "used"), None)
+    if used and AGAIN not in lets:
+        lets[AGAIN] = braced(f"{used.source}[0]")
     last = "page" if is_page else names[checks[-1]] if checks else "done"
     lets["outcome"] = braced(_write_outcome(checks, names, oks, last))
     ok = f"let.outcome in {literal([answer.name for _, answer in oks])}"
     effects: list[dict[str, Any]] = []
     if made:
-        lets["new"] = write_new(scopes, operation, made)
+        kept = {name for name in made.example.headers if used and used.place == ("headers", name)}
+        lets["new"] = write_new(scopes, operation, made, kept)
         effects += _store_new(learned, made, oks)
     changed: set[str] = set()
     for lookup in scopes.lookups[operation]:

@@ -1,7 +1,7 @@
 """Writes what an operation does with things: how it finds, makes and changes them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -115,8 +115,10 @@ def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
     return made
 
 
-def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
-    """Return the thing that the operation makes."""
+def write_new(
+    scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind, kept: Collection[str]
+) -> dict[str, Any]:
+    """Return the thing that the operation makes. `kept` has headers with which later requests are compared."""
     first, machine = kind.example, scopes.machines.get(kind)
     keys: dict[str, Any] = {}
     for key in dict.fromkeys(key for thing in reversed(kind.things) for key in thing.keys):
@@ -143,7 +145,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "headers": {
             name: braced(f"headers[{literal(name)}]")
             for name in first.headers
-            if name not in scopes.nonces or name == scopes.request_ids.get(operation)
+            if name not in scopes.nonces or name in kept or name == scopes.request_ids.get(operation)
         },
         "of": _write_owners(scopes, operation, kind),
     }
