@@ -15,7 +15,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.things import LearnedThing
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
 
 type Pages = Sequence[tuple[SeenExchange, list[dict[str, Any]]]]
 """The entries that each exchange shows."""
@@ -42,6 +42,8 @@ class Listing:
 
     `customer` is the expression for the name of the customer on whom the entries depend.
 
+    `kind` is that of the things of the app that the entries are, if they are.
+
     `day` is the member with the date of an entry. `booked` are things that have become an entry.
     """
 
@@ -57,6 +59,7 @@ class Listing:
     is_newest_first: bool = False
     booked: list[tuple[LearnedThing, SeenExchange, dict[str, Any]]] = field(default_factory=list)
     customer: str = ""
+    kind: ThingKind | None = None
 
     def key(self, scopes: ExchangeScopes, one: SeenExchange) -> str:
         """Return the account or the customer whose entries an answer has."""
@@ -108,6 +111,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     if per is None:
         listing.customer = _find_customer(scopes, operation, pages)
     every = [row for _, rows in pages for row in rows]
+    listing.kind = next((kind for kind in scopes.world.kinds if all(_is_of(kind, row) for row in every)), None)
     for name in every[0]:
         forms = {date_form(row.get(name)) for row in every}
         if not listing.form and len(forms) == 1 and (form := forms.pop()):
@@ -122,13 +126,20 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
         for row in rows:
             if row in entries or any(row == known for _, _, known in listing.booked):
                 continue
-            if entries and (thing := _booked_by(scopes, listing, one, row)):
+            if entries and not listing.kind and (thing := _booked_by(scopes, listing, one, row)):
                 listing.booked.append((thing, one, row))
             else:
                 entries.append(row)
     _find_filters(listing, pages)
     listing.paging = _find_paging(scopes, listing, pages)
     return listing
+
+
+def _is_of(kind: ThingKind, row: Mapping[str, Any]) -> bool:
+    """Return whether an entry shows a thing of this kind: it has its key as the answer that made it."""
+    told = kind.told.get(kind.id)
+    member = str(told[1][-1]) if told and told[1][0] == "body" else kind.id
+    return any(str(row.get(member)) == str(thing.keys[kind.id][0]) for thing in kind.things)
 
 
 def _find_customer(scopes: ExchangeScopes, operation: LearnedOperation, pages: Pages) -> str:

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced, expression
+from xs2a_sandbox.features.derive.expression_text import braced
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.scopes import AFTER
 from xs2a_sandbox.features.derive.unknown.seen import answer_values
+from xs2a_sandbox.features.derive.unknown.thing_entries import find_owner, write_entry
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
-from xs2a_sandbox.features.derive.unknown.written_answers import change_templates, write_answer
 from xs2a_sandbox.features.derive.unknown.written_operation import WrittenOperation, write_operation
 
 
@@ -20,8 +19,8 @@ def write_unread_lists(learned: LearnedInterface) -> Iterator[WrittenOperation]:
         for word, number in sorted(_told_words(learned, operation).items()):
             for kind in learned.world.kinds:
                 words = [step for step in kind.made_by.pattern if step is not None]
-                entry = _write_entry(learned, kind) if words and words[-1] == word else None
-                owner = _find_owner(learned, operation, kind)
+                entry = write_entry(learned, kind) if words and words[-1] == word else None
+                owner = find_owner(learned, operation, kind)
                 if entry is not None and owner:
                     yield _write(learned, operation, kind, word, owner, entry, number)
 
@@ -39,42 +38,6 @@ def _told_words(learned: LearnedInterface, operation: LearnedOperation) -> dict[
             if found := re.fullmatch(rf"{start}/([a-z][\w-]*)", str(value)):
                 told.setdefault(found[1], one.number)
     return {word: number for word, number in told.items() if word not in known}
-
-
-def _find_owner(learned: LearnedInterface, operation: LearnedOperation, kind: ThingKind) -> str | None:
-    """Return the condition that a thing belongs to the one in the path of the list."""
-    for mine in learned.scopes.lookups[operation]:
-        for theirs in learned.scopes.lookups[kind.made_by]:
-            if mine.place[0] == "path" and mine.kinds and mine.kinds == theirs.kinds and mine.kinds[0][0] is not kind:
-                return f"{expression('thing.of', (theirs.name, 'id'))} == let.{mine.name}.id"
-    return None
-
-
-def _write_entry(learned: LearnedInterface, kind: ThingKind) -> dict[str, Any] | None:
-    """Return the thing as its own answer shows it."""
-    machine = learned.scopes.machines.get(kind)
-    for operation in learned.world.operations:
-        lookup = next((one for one in learned.scopes.lookups[operation] if one.kinds == ((kind, kind.id),)), None)
-        answer = next((one for one in learned.classes[operation] if one.is_ok), None)
-        if operation.method != "GET" or not lookup or lookup.place[0] != "path" or not answer or not machine:
-            continue
-        lookup_id = expression("path", lookup.place[1:])
-        named = _name_thing(write_answer(learned, answer).get("body"), lookup.name, lookup_id)
-        inner = [named, *(named.values() if isinstance(named, Mapping) else ())]
-        shown = next((one for one in inner if isinstance(one, Mapping) and machine.member in one), None)
-        if shown and not re.search(r"\b(let|path|body|query|request)\.", str(shown)):
-            return dict(shown)
-    return None
-
-
-def _name_thing(template: Any, name: str, id: str) -> Any:
-    """Return a template of an answer about one thing as one of a list."""
-
-    def change(text: str) -> str:
-        text = re.sub(rf"\blet\.{name}({AFTER})?\b", "thing", text)
-        return re.sub(rf"\b{re.escape(id)}\b", "thing.id", text)
-
-    return change_templates(template, change)
 
 
 def _write(

@@ -14,6 +14,7 @@ from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
+from xs2a_sandbox.features.derive.unknown.thing_entries import write_thing_entries
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.unseen_states import add_unseen_state
 from xs2a_sandbox.features.derive.unknown.written_answers import adopt_answer, write_answer, write_page
@@ -106,6 +107,8 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation) -> dict[
         lets = {name: value for name, value in lets.items() if name not in made} | made
     if listing := learned.listings.get(operation):
         lets |= listing_lets(scopes, listing)
+        if entries := write_thing_entries(learned, operation):
+            lets["entries"] = entries
         if "chosen" in lets and listing.per is None:
             lets["entries"] = "{{ let.chosen or " + lets["entries"].removeprefix("{{ ")
     for balance in learned.balances:
