@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from os.path import commonprefix
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced
@@ -11,6 +10,8 @@ from xs2a_sandbox.features.derive.expression_text import braced
 _DAYS = ("%Y%m%d", "%y%m%d", "%Y")
 """How ids have the day on which they were made."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LEAST = 4
+"""The least random digits in an id."""
 
 
 def new_value(examples: Sequence[Any], made: Sequence[datetime] = (), offset: int = 0) -> str:
@@ -32,15 +33,17 @@ def new_value(examples: Sequence[Any], made: Sequence[datetime] = (), offset: in
     def write_run(found: re.Match[str]) -> str:
         """Return a run of letters and digits. What all examples have there is a prefix, or zeros before a counter."""
         runs = [text[found.start() : found.end()] for text in texts]
+        if found[0].isalpha() and set(runs) == {found[0]} and (len(runs) > 1 or len(found[0]) == 4):
+            return found[0]
         prefixed = re.fullmatch(r"([A-Za-z]{1,4})(\d{4,60})", found[0])
-        prefix = prefixed[1] if prefixed and commonprefix(runs).startswith(prefixed[1]) else ""
+        prefix = prefixed[1] if prefixed and all(run.startswith(prefixed[1]) for run in runs) else ""
         rests = [run[len(prefix) :] for run in runs]
         for form in _DAYS if prefix or found[0].isdecimal() else ():
             if days and rests == [day.strftime(form) for day in days]:
                 return prefix + braced(f"{now} | strftime('{form}')")
-        zeros = re.match("0*", commonprefix(rests) if len(rests) > 1 else "")
-        kept = zeros[0] if zeros and len(rests[0]) - len(zeros[0]) >= 4 and rests[0].isdecimal() else ""
-        return prefix + kept + _new_run(rests[0][len(kept) :])
+        zeros = min(len(rest) - len(rest.lstrip("0")) for rest in rests) if len(rests) > 1 else 0
+        kept = max(min(zeros, len(rests[0]) - _LEAST), 0) if rests[0].isdecimal() else 0
+        return prefix + kept * "0" + _new_run(rests[0][kept:])
 
     return re.sub(r"[A-Za-z0-9]{4,}", write_run, texts[0])
 
