@@ -51,7 +51,9 @@ def record() -> Iterator[Exchange]:
     waiting = consent(NARROW, "WAITING", ["PAY"], "5") | check(1, "WAITING")
     yield taped(asks, waiting, "POST", status=201, body=ask, at=2)
     yield taped(f"{asks}/{FULL}", consent(FULL, "WAITING", both, "3"), at=3)
+    yield taped(f"/checks/{CHECKS[0]}", check(0, "WAITING"), at=3)
     yield taped(f"/checks/{CHECKS[0]}", check(0, "DONE"), "PUT", body=code, at=4)
+    yield taped(f"/checks/{CHECKS[0]}", check(0, "DONE"), at=4)
     yield taped(f"/checks/{CHECKS[1]}", check(1, "DONE"), "PUT", body=code, at=5)
     yield taped(f"{asks}/{FULL}", consent(FULL, "VALID", both, "3"), at=6)
     yield taped(f"{asks}/{NARROW}", consent(NARROW, "VALID", ["PAY"], "5"), at=7)
@@ -116,6 +118,7 @@ def test_the_state_of_a_challenge_is_not_that_of_the_consent(app: App) -> None:
     number, challenge = app.ask(["BALANCE"])
     status, said = app.send("PUT", f"/checks/{challenge}", {"code": "1234"})
     assert (status, said["check"]["state"]) == (200, "DONE")
+    assert app.send("GET", f"/checks/{challenge}")[1]["check"]["state"] == "DONE"
     assert app.send("GET", f"/asks/{number}")[1]["consent"]["state"] == "VALID"
 
 

@@ -105,9 +105,9 @@ def _error(one: SeenExchange, is_code: Callable[[Place, Any], bool]) -> tuple[tu
 
 def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     if one.document is not None:
-        sent = [one.body, *(thing.created.body for _, thing in world.named(one))]
-        asked = {step for body in sent for place, _ in leaves(body) for step in place}
-        return frozenset(_members(one.document, asked))
+        asked = {step for place, _ in leaves(one.body) for step in place}
+        sent = {_last_name(place) for _, thing in world.named(one) for place, _ in leaves(thing.created.body)}
+        return frozenset(_members(one.document, asked, sent))
     if location := one.answer_headers.get("location"):
         return redirect_choices(world, location)
     if fields := field_names(one.text):
@@ -118,16 +118,20 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     return re.sub(r"\d+", "#", text)
 
 
-def _members(document: Any, asked: set[Any]) -> Iterator[tuple[Any, Any]]:
+def _members(document: Any, asked: set[Any], sent: set[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the places of members, except for those that repeat the request, or that of the thing.
 
     The entries of a list count as one, but each link counts by its word.
     """
     for place, value in leaves(document):
         plain = tuple("*" if isinstance(step, int) else step for step in place)
-        if not any(step in asked for step in plain):
+        if not any(step in asked for step in plain) and _last_name(place) not in sent:
             yield (plain[:-1] if value == [] else plain[: plain.index("*")] if "*" in plain else plain), None
     yield from _relations(document)
+
+
+def _last_name(place: Place) -> str:
+    return next((step for step in reversed(place) if isinstance(step, str)), "")
 
 
 def _relations(document: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Any]]:

@@ -182,29 +182,29 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
-            if place != world.envelope and not _stands_in_part(thing, one.document, place):
+            if place != world.envelope and not _stands_in_part(thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
 
 
-def _stands_in_part(thing: LearnedThing, document: Any, place: Place) -> bool:
+def _stands_in_part(thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
     """Return whether a value stands in the object of something else with a key, such as the challenge of a consent.
 
     That is the innermost object with the key of either, or with the name of the object in which the key was told.
     """
     told = {key: at for key, (_, at, _) in thing.kind.told.items() if at[0] == "body" and key in thing.keys}
-    main = told.get(thing.kind.id, ("body",))
-    parts = {key: at for key, at in told.items() if len(at) > 2 and at[:-1] != main[:-1]}
+    main = told.pop(thing.kind.id, ("body",))
+    in_path = {key for key in told if str(thing.keys[key][0]) in one.parameters.values()}
+    parts = {key: at for key, at in told.items() if key in in_path or (len(at) > 2 and at[:-1] != main[:-1])}
     for end in range(len(place) - 1, -1, -1) if parts else ():
-        inner, name = value_at(document, place[:end]), place[end - 1] if end else None
+        inner, name = value_at(one.document, place[:end]), place[end - 1] if end else None
 
-        def is_of(key: str, at: Place, inner: Any = inner, name: str | int | None = name) -> bool:
-            has_key = isinstance(inner, Mapping) and str(inner.get(at[-1])) == str(thing.keys[key][0])
-            return has_key or (name is not None and at[-2:-1] == (name,))
+        def has_key(key: str, at: Place, inner: Any = inner) -> bool:
+            return isinstance(inner, Mapping) and str(inner.get(at[-1])) == str(thing.keys[key][0])
 
-        if thing.kind.id in told and is_of(thing.kind.id, main):
+        if has_key(thing.kind.id, main) or (name is not None and main[-2:-1] == (name,)):
             return False
-        if any(is_of(key, at) for key, at in parts.items()):
+        if any(has_key(key, at) or (name is not None and at[-2:-1] == (name,)) for key, at in parts.items()):
             return True
     return False
 

@@ -234,6 +234,9 @@ class Templates:
             else:
                 if all(isinstance(value, bool) for value in table.values()):
                     return braced(f"{source} in {literal([state for state, value in table.items() if value])}")
+                if len(table) > 1 and all(isinstance(v, str) and re.fullmatch("[A-Za-z_-]+", v) for v in values):
+                    # The state of something else, such as a challenge.
+                    return braced(f"({literal(table)}[{source}] or {source})")
         return None
 
     def _by_flag(self, values: Sequence[Any]) -> str | None:
