@@ -103,13 +103,16 @@ GUESSED = {
     "bursztyn": {
         *("customer says yes to accounts", "balance", "bulk", "transfer without cover", "history too often"),
     },
-    "dallae": {"accounts of it", "accounts of that"},
+    "dallae": {
+        *("accounts of it", "accounts of that", "customer gives up", "consent is declined", "transfer in euros"),
+        *("balance outside the rights", "transfer outside the rights", "transfer for later is done", "no entries yet"),
+    },
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
     *("page with another customer", "page without the seal", "transfer to cancel again", "ticket has ended"),
     *("newer ticket", "balance", "bulk", "page before the first", "permission with a wrong CPF"),
-    *("transfer without cover", "history too often", "accounts of it", "accounts of that"),
+    *("transfer without cover", "history too often", *GUESSED["dallae"]),
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),
@@ -117,14 +120,14 @@ SECOND = {
     ("norrsken", True): (50, 46, 4, 6, 38),
     ("jacaranda", True): (51, 51, 3, 5, 36),
     ("bursztyn", True): (51, 49, 2, 5, 33),
-    ("dallae", True): (46, 44, 11, 11, 28),
+    ("dallae", True): (55, 55, 15, 15, 49),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
     ("norrsken", False): (49, 44, 4, 6, 30),
     ("jacaranda", False): (42, 38, 0, 0, 12),
     ("bursztyn", False): (41, 34, 0, 0, 10),
-    ("dallae", False): (43, 40, 0, 0, 0),
+    ("dallae", False): (46, 43, 0, 0, 0),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
