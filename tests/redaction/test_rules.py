@@ -25,6 +25,8 @@ keep:
   - {header: X-Bank-Trace}
   - {query: Page}
   - {media: Text/HTML}
+  - {words: [AGUARDANDO, nao], why: states and decisions}
+  - {words: [EXTRATO]}
 replace:
   - {path: /a~1b/*/c~0d}
 drop:
@@ -36,6 +38,7 @@ drop:
     assert read.headers == {"x-bank-trace": "keep"}
     assert read.queries == {"page": "keep"}
     assert read.media == {"text/html": "keep"}
+    assert read.words == {"AGUARDANDO", "nao", "EXTRATO"}
     assert [(rule.steps, rule.action, rule.exact) for rule in read.paths] == [(("a/b", "*", "c~d"), "replace", True)]
 
 
@@ -66,6 +69,9 @@ def test_the_path_with_the_fewest_stars_wins(rules) -> None:
         ("redaction: 1\nkeep: [{member: a, query: b}]", "2:20", "wrong-value: only one of member and query"),
         ("redaction: 1\nkeep: [{path: a}]", "2:15", "wrong-value: must be a JSON Pointer"),
         ("redaction: 1\nkeep: [{header: 'a b'}]", "2:17", "wrong-value: must be the name of a header"),
+        ("redaction: 1\nkeep: [{words: ['ANNA MAY']}]", "2:17", "wrong-value"),
+        ("redaction: 1\nkeep: [{words: [A-4711]}]", "2:17", "wrong-value"),
+        ("redaction: 1\ndrop: [{words: [ANNA]}]", "2:9", "unknown-key: unknown key words"),
         ("redaction: 1\nreplace: [{media: text/html}]", "2:12", "unknown-key: unknown key media"),
         (
             "redaction: 1\nkeep: [{member: a}]\ndrop: [{member: A}]",

@@ -13,6 +13,7 @@ from tests.support.bank_words import FOLDER, Said, words_of_banks
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.redaction.redactor import Redactor
+from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
 
 KEY = b"k" * 32
 LANGUAGES = ("en_US", "de_DE", "fr_FR", "es_ES", "pl_PL")
@@ -128,9 +129,9 @@ def names() -> Iterator[str]:
             ]
 
 
-def staying(every: list[str], known: set[str]) -> list[str]:
+def staying(every: list[str], known: set[str], rules: RedactionRules = DEFAULT) -> list[str]:
     """Return names with a kept part that is not a word of a bank, with their places."""
-    redactor, stay = Redactor(KEY), []
+    redactor, stay = Redactor(KEY, rules), []
     for name in every:
         for said in (
             Said("path", "", name),

@@ -52,14 +52,14 @@ def redactor_of(
 ) -> Redactor:
     """Return a redactor for the traffic of these banks. `key` defaults to the one in `confdir`."""
     key = key or pseudonyms.ensure_key(settings.confdir)
-    return kind(key, _rules(settings), unchanged=unchanged, **_known_of(banks))
+    return kind(key, rules_of(settings), unchanged=unchanged, **_known_of(banks))
 
 
 def restorer_of(settings: Settings, banks: Banks) -> "Depseudonymizer":
     """Return a Depseudonymizer for the pseudonyms of `redactor_of`."""
     from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
-    return Depseudonymizer(b"-", _rules(settings), **_known_of(banks))
+    return Depseudonymizer(b"-", rules_of(settings), **_known_of(banks))
 
 
 def _known_of(banks: Banks) -> "_Known":
@@ -93,7 +93,7 @@ def keeper(settings: Settings, redactor: Redactor) -> "VaultWriter":
 
     opened = vault.open_for_writing(settings.confdir)
     try:
-        return VaultWriter(redactor, _rules(settings), opened, pseudonyms.ensure_key(settings.confdir))
+        return VaultWriter(redactor, rules_of(settings), opened, pseudonyms.ensure_key(settings.confdir))
     except OSError as error:
         raise ConfigError(f"the vault in {settings.confdir} cannot be written: {error.strerror}") from None
 
@@ -126,11 +126,12 @@ def replay_of(settings: Settings, spoken: Interface, schemas: Schemas, real: Rea
         urls = {tape.bank for tape in tapes}
         marked = _find_marked(spoken, schemas)
         redactor = Redactor(
-            key, _rules(settings), words=replay.words(spoken), banks=urls, unchanged=texts, marked=marked
+            key, rules_of(settings), words=replay.words(spoken), banks=urls, unchanged=texts, marked=marked
         )
         redact = redactor.request
     return Replay(spoken, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
 
 
-def _rules(settings: Settings) -> RedactionRules:
+def rules_of(settings: Settings) -> RedactionRules:
+    """Return the user's redaction rules. Raises Unreadable."""
     return redaction_rules.read(settings.redaction) if settings.redaction else redaction_rules.DEFAULT

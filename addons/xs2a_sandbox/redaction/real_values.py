@@ -252,3 +252,40 @@ class Depseudonymizer(Redactor):
     def _header(self, name: str, text: str) -> str | None:
         new = super()._header(name, text)
         return text if new is None else new
+
+
+class _Kept(_Restoring):
+    """Restores only what the rules keep: their words, and the values of their members."""
+
+    def know(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        super().know({pseudonym: text for pseudonym, text in values.items() if text in self._rules.words})
+
+    def member(
+        self,
+        name: str,
+        text: str,
+        action: Action | None = None,
+        *,
+        secret: bool = False,
+        exact: bool = False,
+        depth: int = 0,
+    ) -> str:
+        if action == "keep":
+            return self._values.get(text, text)
+        return super().member(name, text, action, secret=secret, exact=exact, depth=depth)
+
+    def number(
+        self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
+    ) -> str:
+        # A number that is always kept is no pseudonym, although one may be equal to it.
+        return self._values.get(text, text) if action == "keep" and not self.is_harmless(name, text) else text
+
+    def _of_a_person(self, text: str, depth: int = 0) -> str:
+        return text
+
+
+class KeptRestorer(Depseudonymizer):
+    """Restores what `rules` keep in exchanges that were recorded before there were these rules."""
+
+    censor = _Kept

@@ -32,13 +32,17 @@ class PathRule:
 
 @dataclass(frozen=True, slots=True)
 class RedactionRules:
-    """The user's actions for members, headers and parameters, by name in lower case, and for bodies by media type."""
+    """The user's actions for members, headers and parameters, by name in lower case, and for bodies by media type.
+
+    `words` stay at every place that may have words of the bank.
+    """
 
     members: Mapping[str, Action] = field(default_factory=dict)
     headers: Mapping[str, Action] = field(default_factory=dict)
     queries: Mapping[str, Action] = field(default_factory=dict)
     media: Mapping[str, Action] = field(default_factory=dict)
     paths: tuple[PathRule, ...] = ()
+    words: frozenset[str] = frozenset()
 
     def path(self, place: Sequence[str]) -> PathRule | None:
         """Return the rule for this place in a body. If there are several, choose the one with the fewest `*`."""
@@ -67,8 +71,11 @@ def read(file: Path) -> RedactionRules:
     if problems := yaml_reader.complaints(rules, bundled_schema("redaction")):
         raise Unreadable(problems)
     actions: dict[str, dict[str, Action]] = {kind: {} for kind in ("member", "header", "query", "media", "path")}
+    words = frozenset(word for entry in rules.value.get("keep", ()) for word in entry.get("words", ()))
     for action in get_args(Action):
         for number, entry in enumerate(rules.value.get(action, ())):
+            if "words" in entry:
+                continue
             kind = next(key for key in entry if key != "why")
             name = entry[kind] if kind == "path" else entry[kind].lower()
             if actions[kind].setdefault(name, action) != action:
@@ -77,4 +84,4 @@ def read(file: Path) -> RedactionRules:
     if problems:
         raise Unreadable(problems)
     paths = tuple(PathRule(parse_pointer(pointer), action) for pointer, action in actions["path"].items())
-    return RedactionRules(actions["member"], actions["header"], actions["query"], actions["media"], paths)
+    return RedactionRules(actions["member"], actions["header"], actions["query"], actions["media"], paths, words)

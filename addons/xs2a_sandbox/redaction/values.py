@@ -235,9 +235,12 @@ class ValueRedactor:
         self._names: set[str] = set()
         self._lock = Lock()  # recordings and logs are written in different threads
         self._rules = rules
-        self._words = frozenset(words)
         self._hosts: frozenset[str] = frozenset()
         self._pseudonyms = self.pseudonyms(key, {part for text in unchanged for part in (text, *_parts(text))})
+        # Recorded rules that are older than the user's have pseudonyms of the words.
+        is_old = self._pseudonyms.unchanged.__contains__
+        self._kept = frozenset(word for word in rules.words if not is_old(self._pseudonyms.text(word)))
+        self._words = self._kept.union(words)
         self.remembered = Remembered()
         self._traits = lru_cache(4096)(self._find_traits)
 
@@ -399,6 +402,8 @@ class ValueRedactor:
         kept = self._of_its_kind(text, depth)
         if kept is not None:
             return kept
+        if text in self._kept:
+            return text
         if not vocabulary.has_words(text):
             return self.shape(text)
         strange = vocabulary.find_strange(text)
