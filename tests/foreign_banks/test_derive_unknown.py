@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from hashlib import sha256
 from pathlib import Path
 
 import httpx
@@ -19,15 +20,15 @@ from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.redaction import pseudonyms
 
 KEY = 32 * "a1"
-"""Of the pseudonyms. With other keys, some of them look like something else, and steps are learned differently."""
+"""Of the pseudonyms. With another key, one may be equal to an expected value by chance."""
 
 
-def record(bank: str, directory: Path, *flags: str, **journeys: str) -> None:
+def record(bank: str, directory: Path, *flags: str, key: str = KEY, **journeys: str) -> None:
     """Record journeys with one bank: the name of each is that of its recording."""
     foreign = BANKS[bank]
     clock = Clock(BEGINS)
     (directory / "conf").mkdir(exist_ok=True)
-    (directory / "conf" / pseudonyms.FILE).write_text(KEY)
+    (directory / "conf" / pseudonyms.FILE).write_text(key)
     with serving(foreign.bank(7, clock)) as url:
         for to, journey in (journeys or {"tape": "first"}).items():
             with (
@@ -158,6 +159,48 @@ def test_a_second_journey_is_answered_like_the_bank(
     )
     guessed = GUESSED[bank] - (set() if is_plain else ONLY_UNREDACTED)
     assert guessed - {step.name for step in steps if not step.differences} == set()
+
+
+CHOSEN = {
+    "jacaranda": (("motivo", "situacao", "escopos", "/*/tipo", "periodo"), (43, 40, 3, 5, 21)),
+    "bursztyn": (("blad", "stan", "decyzja", "strona"), (42, 35, 1, 2, 16)),
+}
+"""The lines of `derive --words` with words of the bank, by what they contain, and at least how many are right then."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bank", CHOSEN)
+def test_a_dialect_has_the_words_that_a_person_has_chosen(
+    bank: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(bank, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    listed = CliRunner().invoke(cli, ["derive", "--words", "tape", "--confdir", "conf"]).output.splitlines()
+    places, least = CHOSEN[bank]
+    lines = [line for line in listed if "{words" in line and any(place in line for place in places)]
+    (tmp_path / "mine.yaml").write_text("redaction: 1\nkeep:\n" + "\n".join(lines).replace("# - ", "- "))
+    (tmp_path / "xs2a-sandbox.yaml").write_text("redaction: mine.yaml\n")
+    derive(tmp_path, monkeypatch)
+    found = measure_second(bank, walk_second(bank, tmp_path))
+    print(f"{bank:9} | {'chosen':8} | {found}")
+    counts = found.status, found.structure, found.equal, found.followed, found.values
+    assert all(count >= one for count, one in zip(counts, least, strict=True)), (found, found.wrong)
+
+
+@pytest.mark.slow
+def test_what_is_learned_does_not_depend_on_the_key_of_the_pseudonyms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = []
+    # With these keys, other pseudonyms look like ids, and other amounts are greater than the limit.
+    for number in "24":
+        directory = tmp_path / number
+        directory.mkdir()
+        record("jacaranda", directory, key=sha256(number.encode()).hexdigest())
+        derive(directory, monkeypatch)
+        found = measure_second("jacaranda", walk_second("jacaranda", directory))
+        wrong.append([line for line in found.wrong if not line.startswith("chain")])
+    assert wrong[0] == wrong[1]
 
 
 BY_HAND = {

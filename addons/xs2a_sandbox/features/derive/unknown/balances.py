@@ -32,7 +32,10 @@ class Taken:
 
 @dataclass(eq=False)
 class Balance:
-    """`place` is that in answers. `start` has the first value by account. Things of several kinds can be `taken`."""
+    """`place` is that in answers. `start` has the first value by account. Things of several kinds can be `taken`.
+
+    `is_exact` is False if the numbers only change with the payments: redaction has replaced them.
+    """
 
     name: str
     operation: LearnedOperation
@@ -40,6 +43,7 @@ class Balance:
     per: ThingLookup
     start: dict[str, Any]
     taken: Sequence[Taken]
+    is_exact: bool
 
 
 def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -> list[Balance]:
@@ -56,40 +60,42 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
                 continue
             if len({str(value) for _, value in values}) < 2:
                 continue
-            if taken := _find_taken(scopes, per, values):
+            taken, is_exact = _find_taken(scopes, per, values)
+            if taken:
                 start: dict[str, Any] = {}
                 for one, value in values:
                     start.setdefault(scopes.row_key(per, one), value)
                 name = "_".join(re.sub(r"\W", "_", str(step)) for step in place[-2:])
-                found.append(Balance(f"{name}_of_{per.name}", operation, place, per, start, taken))
+                found.append(Balance(f"{name}_of_{per.name}", operation, place, per, start, taken, is_exact))
     # The balance from which most is taken is the one that must cover a payment.
     for balance in sorted(found, key=lambda one: -sum(len(taken.states) for taken in one.taken)):
         for one in balance.operation.seen:
             value = dict(leaves(one.document)).get(balance.place) if one.document is not None else None
             if value is not None:
                 scopes.add(one, {balance.name: value})
-        for each in balance.taken:
-            _tell_cover(scopes, balance, each)
+        if balance.is_exact:
+            for each in balance.taken:
+                _tell_cover(scopes, balance, each)
     return found
 
 
 def _find_taken(
     scopes: ExchangeScopes, per: ThingLookup, values: Sequence[tuple[SeenExchange, Any]]
-) -> Sequence[Taken]:
-    """Return what explains the values of a balance: things of one kind, or else of two."""
+) -> tuple[Sequence[Taken], bool]:
+    """Return what explains the values of a balance: things of one kind, or else of two; and whether it does exactly."""
     possible = {taken: [_sum(scopes, per, taken, one) for one, _ in values] for taken in _possible(scopes, per)}
     accounts = [scopes.row_key(per, one) for one, _ in values]
     numbers = [_number(value) for _, value in values]
     if found := next((taken for taken, sums in possible.items() if _explains(accounts, numbers, sums)), None):
-        return [found]
+        return [found], True
     if scopes.is_redacted:
-        return [taken for taken, sums in possible.items() if _follows(accounts, numbers, sums)][:1]
+        return [taken for taken, sums in possible.items() if _follows(accounts, numbers, sums)][:1], False
     for (one, mine), (other, theirs) in combinations(possible.items(), 2) if len(set(numbers)) > 2 else ():
         if one.kind is not other.kind and any(mine) and any(theirs):
             both = [sum_of + more for sum_of, more in zip(mine, theirs, strict=True)]
             if _explains(accounts, numbers, both):
-                return [one, other]
-    return []
+                return [one, other], True
+    return [], True
 
 
 def _is_money(value: Any) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import takewhile
 
 from xs2a_sandbox.features.derive.unknown.candidates import candidates
@@ -12,7 +13,8 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
-from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.rules import DEFAULT
+from xs2a_sandbox.redaction.values import DROPPED, ValueRedactor
 
 type Successes = Sequence[tuple[Condition | None, AnswerClass]]
 """The successful answers of an operation, each with its condition. The last one has none."""
@@ -158,6 +160,8 @@ def _best(
     """Return the best condition that holds for wanted exchanges and no others. For a success, it holds for all."""
     found = []
     for condition in candidates(scopes, operation, wanted, others, is_success):
+        if condition.kind == "limit" and _compares_pseudonyms(scopes, operation, condition.place, wanted):
+            continue
         held = [one for one in wanted if scopes.holds(condition.source, one)]
         if not held or (is_success and len(held) < len(wanted)):
             continue
@@ -165,6 +169,21 @@ def _best(
             is_named = any(_mentions(one, condition) for one in held)
             found.append(((not is_named, -len(held), condition.rank), condition))
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _compares_pseudonyms(
+    scopes: ExchangeScopes, operation: LearnedOperation, place: Place, ones: Sequence[SeenExchange]
+) -> bool:
+    """Return whether redaction has replaced numbers: which of them is greater depends on its key."""
+    is_exact = any(amount == place for _, amount in scopes.covers.get(operation, ()))
+    if is_exact or not scopes.is_redacted:
+        return False
+    name, censor = str(place[-1]), ValueRedactor(b"-", DEFAULT)
+    return any(
+        censor.member(name, value) != value if isinstance(value, str) else not censor.is_harmless(name, str(value))
+        for one in ones
+        if isinstance(value := one.at(place), str | int | Decimal)
+    )
 
 
 def _mentions(one: SeenExchange, condition: Condition) -> bool:

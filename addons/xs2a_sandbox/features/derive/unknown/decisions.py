@@ -17,7 +17,10 @@ def redirect_choices(world: World, location: str) -> Any:
     """
     address = max((url for url in world.addresses if location.startswith(url)), key=len, default="")
     query = location[len(address) :].lstrip("?&") if address else urlsplit(location).query
-    return tuple((name, "" if is_id(value) and len(value) > 4 else value) for name, value in parse_qsl(query))
+    return tuple(
+        (name, "" if is_id(value, is_redacted=world.is_redacted) and len(value) > 4 else value)
+        for name, value in parse_qsl(query)
+    )
 
 
 def is_alike(world: World, one: SeenExchange, other: SeenExchange) -> bool:

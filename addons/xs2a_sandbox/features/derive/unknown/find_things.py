@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.names import identifier, is_id, new_na
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.outcomes import Envelope
 from xs2a_sandbox.features.derive.unknown.places import Place, value_at
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, are_redacted, parts
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, ThingUse, World
 
 type _Uses = Mapping[str, Sequence[tuple[SeenExchange, Place]]]
@@ -26,6 +26,7 @@ def find_things(
     for operation in operations:
         world.operation_of |= dict.fromkeys(operation.seen, operation)
     seen = sorted(world.operation_of, key=lambda one: one.number)
+    world.is_redacted = are_redacted(seen)
     used: defaultdict[str, list[tuple[SeenExchange, Place]]] = defaultdict(list)
     for one in seen:
         for place, value in one.values():
@@ -65,7 +66,7 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
                 _add_rows(world, operation, place)
                 in_rows.add(text)
             is_version = place == ("headers", "etag")
-            if text in known | in_rows or text in fresh or not later or is_version or not _is_key(text):
+            if text in known | in_rows or text in fresh or not later or is_version or not _is_key(world, text):
                 continue
             if all(world.operation_of[other] is operation and at[0] == "query" for other, at in later):
                 world.cursors.add(text)
@@ -74,9 +75,9 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
     return fresh
 
 
-def _is_key(text: str) -> bool:
+def _is_key(world: World, text: str) -> bool:
     core = re.sub(r"\W", "", text)
-    return len(core) >= 3 and is_id(text) and "/" not in text and not date_form(text)
+    return len(core) >= 3 and is_id(text, is_redacted=world.is_redacted) and "/" not in text and not date_form(text)
 
 
 def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> None:
@@ -137,7 +138,7 @@ def _is_row(
     if place[0] != "body" or len(place) < 3 or not isinstance(place[-2], int) or not isinstance(place[-1], str):
         return False
     is_number = text.isdecimal() and len(text) < 3
-    if one.status == 201 or is_number or not is_id(text) or _names_thing(world, text):
+    if one.status == 201 or is_number or not is_id(text, is_redacted=world.is_redacted) or _names_thing(world, text):
         return False
     entry = value_at({"body": one.document}, place[:-1])
     if isinstance(entry, Mapping) and any(_names_thing(world, str(inner)) for inner in entry.values()):

@@ -83,7 +83,11 @@ def _is_remark(known: KnownOperation, condition: Condition) -> bool:
     above = value_at({"body": known.oks[0].body}, condition.place[:-1])
     texts = [value for one in known.oks if isinstance(value := one.at(condition.place), str)]
     has_amount = any(isinstance(inner, int | Decimal) or read_number(inner) is not None for inner in above.values())
-    return bool(texts) and has_amount and all(re.search(r"[a-z]", text) and not is_id(text) for text in texts)
+    return (
+        bool(texts)
+        and has_amount
+        and all(re.search(r"[a-z]", text) and not is_id(text, is_redacted=known.scopes.is_redacted) for text in texts)
+    )
 
 
 def _is_same_matter(condition: Condition, other: Condition) -> bool:

@@ -4,15 +4,22 @@ import re
 from collections.abc import Collection
 from itertools import count
 
+_LONG = 16
+"""The least length of an id of letters alone, if only its length and its case are known."""
 _VERSION = re.compile(r"v?\d{1,2}(\.\d+)*")
 
 
-def is_id(text: str) -> bool:
-    """Return whether a text looks like an id, and not like a word of an interface."""
+def is_id(text: str, *, is_redacted: bool = False) -> bool:
+    """Return whether a text looks like an id, and not like a word of an interface.
+
+    Whether letters can be said shows nothing in a redacted recording, in which words have pseudonyms.
+    """
     if _VERSION.fullmatch(text) and len(text) < 4 and not text.isdecimal():
         return False
     if any(character.isdecimal() for character in text):
         return True
+    if is_redacted:
+        return len(text) >= _LONG and text.isalpha() and text.isupper()
     if len(text) < 6 or not re.search("[aeiouyAEIOUY]", text):
         return len(text) >= 6
     return text.isupper() and len(text) >= 8 and not _can_be_said(text)

@@ -2,14 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.derive.unknown.names import identifier, is_id, new_name, singular
 from xs2a_sandbox.features.derive.unknown.places import leaves
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, are_redacted, parts
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -68,11 +69,12 @@ def find_operations(seen: Sequence[SeenExchange]) -> list[LearnedOperation]:
 
 def _variable_segments(seen: Sequence[SeenExchange]) -> set[str]:
     """Return the segments that an earlier answer has told, or the body of an earlier request, and no earlier path."""
+    looks_like_id = partial(is_id, is_redacted=are_redacted(seen))
     before: set[str] = set()
     introduced: set[str] = set()
     variable: set[str] = set()
     for one in seen:
-        variable |= {segment for segment in one.path if segment in introduced and is_id(segment)}
+        variable |= {segment for segment in one.path if segment in introduced and looks_like_id(segment)}
         before |= set(one.path)
         for _, value in (*leaves(one.body), *answer_values(one)):
             introduced |= {part for part in parts(value) if part not in before}
@@ -83,12 +85,14 @@ def _variable_segments(seen: Sequence[SeenExchange]) -> set[str]:
             if isinstance(value, str) and any(isinstance(step, int) for step in place):
                 columns[tuple("*" if isinstance(step, int) else step for step in place)].add(value)
         # Ids of entries that look like words are next to others that do not.
-        variable |= {value for column in columns.values() if _are_ids(column, variable) for value in column & used}
+        variable |= {
+            value for column in columns.values() if _are_ids(column, variable, looks_like_id) for value in column & used
+        }
     return variable
 
 
-def _are_ids(column: set[str], variable: set[str]) -> bool:
-    is_alike = len({len(value) for value in column}) == 1 and any(map(is_id, column))
+def _are_ids(column: set[str], variable: set[str], looks_like_id: Callable[[str], bool]) -> bool:
+    is_alike = len({len(value) for value in column}) == 1 and any(map(looks_like_id, column))
     return is_alike or not column.isdisjoint(variable)
 
 

@@ -67,7 +67,7 @@ class ExchangeScopes:
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
         self.offset = find_offset(list(world.operation_of))
-        self.is_redacted = any(DROPPED in one.headers.values() or one.is_note for one in world.operation_of)
+        self.is_redacted = world.is_redacted
         self.iban_country = self._find_iban_country()
         self.request_ids = {kind.made_by: name for kind in world.kinds if (name := _request_id(kind, self.nonces))}
         self.keys_of_requests = {kind.made_by: list(_find_keys(world, kind)) for kind in world.kinds}

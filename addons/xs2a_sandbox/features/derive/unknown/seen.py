@@ -1,7 +1,7 @@
 """A recorded exchange as the learning sees it: requests and answers as values at places."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,6 +17,7 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.body import note_of
+from xs2a_sandbox.redaction.values import DROPPED
 
 _TRANSPORT = frozenset(
     "host accept accept-encoding accept-language connection user-agent content-length content-type date server origin "
@@ -118,6 +119,10 @@ def as_seen(number: int, place: str, entry: Exchange) -> SeenExchange:
         is_note=bool(note_of(entry.answer_body)),
         bank="{0.scheme}://{0.netloc}".format(urlsplit(entry.bank)) if entry.bank else "",
     )
+
+
+def are_redacted(seen: Iterable[SeenExchange]) -> bool:
+    return any(DROPPED in one.headers.values() or one.is_note for one in seen)
 
 
 def bank_time(entry: Exchange) -> datetime:

@@ -110,7 +110,7 @@ class Templates:
         if isinstance(there[0], str) and (text := self._compose(values)):
             return text
         # A value that two answers have in common is not a new id.
-        if is_same and (len(values) > 1 or not (isinstance(there[0], str) and _is_random(there[0]))):
+        if is_same and (len(values) > 1 or not (isinstance(there[0], str) and self._is_random(there[0]))):
             return there[0]
         if by_state := self._by_state(values) or self._by_flag(values):
             return by_state
@@ -121,13 +121,17 @@ class Templates:
             and "/" not in there[0]
         ):
             return new_value(there)
-        if isinstance(there[0], str) and _is_random(there[0]):
+        if isinstance(there[0], str) and self._is_random(there[0]):
             return new_value(there)
         if isinstance(there[0], str) and "<form" in there[0] and len(there) > 1:
             # Pages for several customers are not written in the same way. The first one is an example.
             start = values.index(there[0])
             return Templates(self._scopes, self._ones[start : start + 1]).make(there[:1], place)
         return there[-1]
+
+    def _is_random(self, text: str) -> bool:
+        looks_like_id = len(text) >= 8 and is_id(text, is_redacted=self._scopes.is_redacted)
+        return looks_like_id and re.fullmatch(r"[A-Za-z0-9_.-]+", text) is not None and not date_form(text)
 
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
         first = values[0]
@@ -275,10 +279,6 @@ def is_telling(value: Any) -> bool:
     if isinstance(value, int):
         return abs(value) > 99
     return not (isinstance(value, str) and len(value) < 2)
-
-
-def _is_random(text: str) -> bool:
-    return len(text) >= 8 and is_id(text) and re.fullmatch(r"[A-Za-z0-9_.-]+", text) is not None and not date_form(text)
 
 
 def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, Any]]:

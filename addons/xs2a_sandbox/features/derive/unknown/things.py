@@ -91,6 +91,7 @@ class World:
     operations: Sequence[LearnedOperation]
     is_ok: dict[SeenExchange, bool]
     envelope: Place | None = None
+    is_redacted: bool = False
     kinds: list[ThingKind] = field(default_factory=list)
     rows: list[Rows] = field(default_factory=list)
     uses: dict[LearnedOperation, list[ThingUse]] = field(default_factory=dict)

@@ -138,7 +138,8 @@ def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKin
             )
             when += next(same, "")
         day = _booking_day(scopes, kind)
-        yield kind, when, {name: _entry_value(one, value, thing.created.body, day) for name, value in row.items()}
+        entry = {name: _entry_value(scopes, one, value, thing.created.body, day) for name, value in row.items()}
+        yield kind, when, entry
 
 
 def _booking_day(scopes: ExchangeScopes, kind: ThingKind) -> str:
@@ -152,10 +153,10 @@ def _booking_day(scopes: ExchangeScopes, kind: ThingKind) -> str:
     return day
 
 
-def _entry_value(one: SeenExchange, value: Any, sent: Any, day: str) -> Any:
+def _entry_value(scopes: ExchangeScopes, one: SeenExchange, value: Any, sent: Any, day: str) -> Any:
     """Return a value of an entry as a template of the thing that it comes from."""
     if isinstance(value, Mapping):
-        return {name: _entry_value(one, inner, sent, day) for name, inner in value.items()}
+        return {name: _entry_value(scopes, one, inner, sent, day) for name, inner in value.items()}
     if (form := date_form(value)) and form.day(value) == one.time.date():
         return braced(form.write("thing.since" if form.has_time else day))
     for source, known in below("thing.sent", sent):
@@ -166,7 +167,8 @@ def _entry_value(one: SeenExchange, value: Any, sent: Any, day: str) -> Any:
             return braced(f"-{source}")
         if isinstance(value, str) and isinstance(known, str) and value == f"-{known}":
             return "-" + braced(source)
-    if isinstance(value, str) and is_id(value) and len(value) >= 6 and not value.isdecimal():
+    looks_like_id = isinstance(value, str) and len(value) >= 6 and is_id(value, is_redacted=scopes.is_redacted)
+    if looks_like_id and not value.isdecimal():
         return "{{ thing.id ~ '-1' }}" if re.fullmatch(r"[\w-]+", value) else new_value([value])
     if isinstance(value, int) and abs(value) > 99999:
         return "{{ thing.made }}"
