@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import date
 
-from xs2a_sandbox.bank import Bank, TestData, timeline
+from xs2a_sandbox.bank import Bank, TestData, notes, timeline
 from xs2a_sandbox.bank.callbacks import CallbackQueues, note_callbacks
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import Session, Sign
@@ -146,7 +146,7 @@ class Transactions:
     ) -> Call:
         testdata, clock, started = self._testdata, self._clock, self._started
         state = Transaction(
-            documents, session, lambda transaction: testdata.at(anchor(transaction, started, clock)), timeline.note
+            documents, session, lambda transaction: testdata.at(anchor(transaction, started, clock)), notes.note
         )
         has_own = has_settings(state)
         own_checks = session_checks(state) if has_own else None

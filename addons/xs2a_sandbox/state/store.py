@@ -397,6 +397,10 @@ class Transaction:
         if key in self._writes or self._read(key)[0]:
             self.put(collection, id, self._original(key))
 
+    def written(self, collection: str) -> list[str]:
+        """Return the ids of the collection's documents that were written or deleted."""
+        return [id for name, id in self._writes if name == collection]
+
     def created(self, collection: str) -> dict[str, Document]:
         """Return the documents by id that were written and did not exist before."""
         return {

@@ -1,7 +1,9 @@
 """Signatories, and the effect of signatures on resources."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -18,10 +20,13 @@ from tests.support.rehearsal import (
     PSUS,
     SEVERAL,
     SIGNATORIES,
+    TOKEN,
     Stage,
     Thing,
     a_stage,
+    with_options,
 )
+from xs2a_sandbox.state import MemoryStore
 
 FIRST, SECOND = SIGNATORIES
 SOME = {"consent": "partiallyAuthorised", "payment": "PATC", "cancellation": "ACTC", "basket": "PATC"}
@@ -148,6 +153,75 @@ def test_the_consent_of_another_customer_is_not_ended(stage: Stage) -> None:
     for one in consents:
         stage.sign(one)
     assert [stage.status(one) for one in consents] == ["valid"] * 4
+
+
+class _Counting(MemoryStore):
+    """Count the documents that are read, and record which collections are listed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads, self.lists = 0, set[str]()
+
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Any]:
+        self.reads += 1
+        return super().read(session, collection, id)
+
+    def list(self, session: str, collection: str) -> tuple[int, dict[str, Any]]:
+        self.lists.add(collection)
+        return super().list(session, collection)
+
+
+def test_a_newer_consent_reads_no_ended_ones_and_none_of_others() -> None:
+    store = _Counting()
+    stage = a_stage(store)
+    reads = []
+    for ended in (2, 30):
+        for psu in (ONE, SEVERAL) * ended:
+            stage.sign(recurring(stage, psu))
+        newer = recurring(stage)
+        own = stage.awaiting_otp(newer)
+        store.reads, store.lists = 0, set()
+        assert stage.put(own, scaAuthenticationData=PSUS[ONE]["otp"]).json()["scaStatus"] == "finalised"
+        reads.append(store.reads)
+        assert "consents" not in store.lists
+    assert reads[0] == reads[1]
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_newer_consent_ends_all_older_ones_that_did_not_end_each_other(tmp_path: Path, count: int) -> None:
+    stays = {"create-consent": {"ends_older": False}}
+    stage = a_stage(store := MemoryStore(), layers=with_options(tmp_path, stays))
+    older, others = [recurring(stage) for _ in range(count)], recurring(stage, SEVERAL)
+    for one in (*older, others):
+        stage.sign(one)
+    assert {stage.status(one) for one in older} == {"valid"}
+
+    newer = recurring(usual := a_stage(store))
+    usual.sign(newer)
+    assert {usual.status(one) for one in older} == {"expired"}
+    assert [usual.status(one) for one in (newer, others)] == ["valid", "valid"]
+
+
+def test_a_consent_that_a_tester_has_written_is_ended(stage: Stage) -> None:
+    stage.sign(older := recurring(stage))
+    document = {**stage.kept("consents")[older.id]}
+    path = f"/_sandbox/state/consents/{uuid4()}"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    for written in (document, {**document, "recurring": False}, document, {"recurring": True}, document):
+        assert stage.client.request("PUT", path, json=written, headers=headers).status in (200, 201)
+
+    stage.sign(recurring(stage))
+
+    assert stage.client.get(path, headers=headers).json()["status"] == "expired"
+
+
+def test_consents_in_one_basket_end_each_other(stage: Stage) -> None:
+    consents = [recurring(stage) for _ in range(3)]
+    stage.sign(consents[0])
+    stage.decide(stage.begin(stage.basket(*consents[1:]), ONE), "approve")
+    assert [stage.status(one) for one in consents] == ["expired", "expired", "valid"]
+    stage.sign(newest := recurring(stage))
+    assert [stage.status(one) for one in (*consents, newest)] == ["expired"] * 3 + ["valid"]
 
 
 SOON = 3600

@@ -12,12 +12,18 @@ from xs2a_sandbox.bank.domain.schedule import first_day
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.state import Document
+from xs2a_sandbox.state import Document, Transaction, long_list
 from xs2a_sandbox.state.faults import demand
 
 AUTHORISATIONS = "authorisations"
 MOVING = "_moving"
 """The collection of payments that move money. Only these are searched for bookings."""
+_REPLACED = "newer recurring consent"
+"""The event by which a consent ends when its customer has a newer one."""
+_REPLACEABLE = "_replaceable"
+"""The collection of lists, by customer, of consents to which that event can happen."""
+_ANYBODY = ""
+"""The name of the list for consents of the test data."""
 
 
 @dataclass(frozen=True)
@@ -369,16 +375,55 @@ def _end_older(call: Call, id: str) -> None:
     if newest is None or not newest.get("recurring") or newest.get("ends_older") is False:
         return
     customers = _customers(call, newest)
-    for other, consent in call.state.all("consents").items():
-        to = CONSENT.after(status_of(consent), "newer recurring consent")
-        if not to or other == id or consent.get("permanent") or not consent.get("recurring"):
-            continue
-        if customers & _customers(call, consent):
+    for other, consent in _find_replaceable(call.state, customers).items():
+        to = CONSENT.after(status_of(consent), _REPLACED)
+        if to and other != id and customers & _customers(call, consent):
             call.state.put("consents", other, in_state(call, consent, to))
+    _forget_replaced(call.state, customers)
+
+
+def note_replaceable(state: Transaction) -> None:
+    """Note the consents that a newer one may end under their customers, so that they need not be searched."""
+    for id in state.written("consents"):
+        before, now = state.before("consents", id), state.get("consents", id)
+        for customer in sorted(_noted_under(now) - _noted_under(before)):
+            long_list.add(state, _REPLACEABLE, customer, id)
+
+
+def _find_replaceable(state: Transaction, customers: set[str]) -> dict[str, Document]:
+    """Return at least the consents of these customers that a newer one may end."""
+    ids = [id for id, consent in state.testdata().get("consents", {}).items() if _noted_under(consent)]
+    for customer in (_ANYBODY, *sorted(customers)):
+        ids += long_list.read(state, _REPLACEABLE, customer)
+    ids += state.written("consents")  # not noted yet
+    return {id: consent for id in ids if (consent := state.get("consents", id)) and _noted_under(consent)}
+
+
+def _forget_replaced(state: Transaction, customers: set[str]) -> None:
+    for customer in (_ANYBODY, *sorted(customers)):
+        noted = long_list.read(state, _REPLACEABLE, customer)
+        left = [id for id in noted if customer in _noted_under(state.get("consents", id))]
+        if left != noted:
+            long_list.replace(state, _REPLACEABLE, customer, left)
+
+
+def _noted_under(consent: Mapping[str, Any] | None) -> set[str]:
+    """Return the customers under whom the consent is noted; none if a newer consent does not end it."""
+    if not consent or not consent.get("recurring") or consent.get("permanent"):
+        return set()
+    try:
+        if not CONSENT.after(status_of(consent), _REPLACED):
+            return set()
+        # The holders of accounts may change.
+        return {_ANYBODY} if "role" in consent else _signers(consent)
+    except (LookupError, TypeError):
+        return set()  # a user has written an invalid document
 
 
 def _customers(call: Call, consent: Mapping[str, Any]) -> set[str]:
     """Return the customers who have signed. For a consent of the test data, these are the holders of its accounts."""
-    if "role" in consent:
-        return set(holders(call, FAMILIES["consent"], consent))
-    return {psu for psu in consent.get(FAMILIES["consent"].signed, ()) if psu}
+    return set(holders(call, FAMILIES["consent"], consent)) if "role" in consent else _signers(consent)
+
+
+def _signers(consent: Mapping[str, Any]) -> set[str]:
+    return {str(psu) for psu in consent.get(FAMILIES["consent"].signed, ()) if psu}
