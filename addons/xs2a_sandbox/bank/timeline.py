@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 from xs2a_sandbox.bank.callbacks import note_callbacks
 from xs2a_sandbox.bank.domain import schedule, signing
 from xs2a_sandbox.bank.domain.lifecycle import OVER
+from xs2a_sandbox.bank.domain.testdata_cache import for_each_testdata
 from xs2a_sandbox.bank.handlers import consents
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document, MemoryStore, Transaction
+from xs2a_sandbox.state.session import DEFAULT
 from xs2a_sandbox.state.store import Collections
 
 log = logging.getLogger("xs2a_sandbox")
@@ -50,10 +52,9 @@ class Event(NamedTuple):
 class _Expected:
     """The events of the test data, in order."""
 
-    __slots__ = ("_first", "events", "testdata")
+    __slots__ = ("_first", "events")
 
-    def __init__(self, testdata: Collections, events: Sequence[Event]) -> None:
-        self.testdata = testdata
+    def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
         self._first = _seconds(events[0].at) if events else NEVER
 
@@ -62,11 +63,6 @@ class _Expected:
         if not looked:
             return self._first
         return next((_seconds(event.at) for event in self.events if event.at > looked), NEVER)
-
-
-_KEPT = 8
-_BY_TESTDATA: dict[int, _Expected] = {}
-"""Keyed by identity, because a session's test data are the same object for a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ def quiet_until(state: Transaction) -> int:
 
 def _find_soonest(state: Transaction, agenda: Document) -> int:
     soonest: int = agenda["soonest"]
-    return min(soonest, _of_testdata(state).soonest(agenda["looked"]))
+    return min(soonest, _of_testdata(state.testdata()).soonest(agenda["looked"]))
 
 
 def upcoming(call: Call) -> list[Event]:
@@ -115,7 +111,7 @@ def upcoming(call: Call) -> list[Event]:
     state, now = call.state, _text(call.clock.now())
     agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
     noted = (Event(*_parts(name)) for hour in agenda["hours"] for name in state.own(hour))
-    events = {event for event in (*_of_testdata(state).events, *noted) if event.at > now}
+    events = {event for event in (*_of_testdata(state.testdata()).events, *noted) if event.at > now}
     return sorted(event for event in events if _event(state, event.collection, event.id) == event)
 
 
@@ -141,7 +137,7 @@ def _expect(state: Transaction, hour: str, at: int) -> None:
 
 def _happen(call: Call, agenda: Document, now: str) -> None:
     state, clock = call.state, call.clock
-    of_testdata = [event for event in _of_testdata(state).events if agenda["looked"] < event.at <= now]
+    of_testdata = [event for event in _of_testdata(state.testdata()).events if agenda["looked"] < event.at <= now]
     due = [event for event in (*of_testdata, *_find_noted(state, agenda, now)) if event.at <= now]
     heapify(due)
     while due:
@@ -197,17 +193,12 @@ def _event(state: Transaction, collection: str, id: str) -> Event | None:
         return None
 
 
-def _of_testdata(state: Transaction) -> _Expected:
+@for_each_testdata
+def _of_testdata(testdata: Collections) -> _Expected:
     """Return the events of the test data's documents."""
-    testdata = state.testdata()
-    expected = _BY_TESTDATA.get(id(testdata))
-    if expected is None or expected.testdata is not testdata:
-        below = Transaction(MemoryStore(), state.session, lambda _: testdata)
-        events = [_event(below, name, id) for name in _KINDS for id in testdata.get(name, ())]
-        while len(_BY_TESTDATA) >= _KEPT:
-            _BY_TESTDATA.pop(next(iter(_BY_TESTDATA)))
-        expected = _BY_TESTDATA[id(testdata)] = _Expected(testdata, sorted(filter(None, events)))
-    return expected
+    below = Transaction(MemoryStore(), DEFAULT, lambda _: testdata)
+    events = [_event(below, name, id) for name in _KINDS for id in testdata.get(name, ())]
+    return _Expected(sorted(filter(None, events)))
 
 
 def _text(moment: datetime) -> str:

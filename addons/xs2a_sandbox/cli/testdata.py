@@ -58,7 +58,7 @@ def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str
     The balance of an account is the one that limits payments. The bank does not know `unknown_consents`.
     """
     from xs2a_sandbox.bank.domain.accounts import with_id
-    from xs2a_sandbox.bank.domain.bookings import find_covering_amount
+    from xs2a_sandbox.bank.domain.balances import find_covering_amount
 
     consents = [
         {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.bank.callbacks import note_callbacks
-from xs2a_sandbox.bank.domain.bookings import list_available
+from xs2a_sandbox.bank.domain.balances import list_available
 from xs2a_sandbox.bank.domain.signing import FAMILIES, status_of
 from xs2a_sandbox.bank.following import happen
 from xs2a_sandbox.cassette import Call

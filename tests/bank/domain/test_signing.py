@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.contract import bodies, facts
+from tests.support.counting_store import CountingStore
 from tests.support.rehearsal import (
     APP_ONLY,
     DECOUPLED,
@@ -155,24 +156,8 @@ def test_the_consent_of_another_customer_is_not_ended(stage: Stage) -> None:
     assert [stage.status(one) for one in consents] == ["valid"] * 4
 
 
-class _Counting(MemoryStore):
-    """Count the documents that are read, and record which collections are listed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads, self.lists = 0, set[str]()
-
-    def read(self, session: str, collection: str, id: str) -> tuple[int, Any]:
-        self.reads += 1
-        return super().read(session, collection, id)
-
-    def list(self, session: str, collection: str) -> tuple[int, dict[str, Any]]:
-        self.lists.add(collection)
-        return super().list(session, collection)
-
-
 def test_a_newer_consent_reads_no_ended_ones_and_none_of_others() -> None:
-    store = _Counting()
+    store = CountingStore()
     stage = a_stage(store)
     reads = []
     for ended in (2, 30):

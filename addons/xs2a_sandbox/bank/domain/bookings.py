@@ -1,12 +1,11 @@
 """The movements on accounts that payments cause over time."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from xs2a_sandbox.bank.domain.access import strip_reference
 from xs2a_sandbox.bank.domain.accounts import with_id
@@ -14,17 +13,28 @@ from xs2a_sandbox.bank.domain.schedule import STANDING, days, standing_order
 from xs2a_sandbox.bank.domain.signing import MOVING, payer_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import beginning
-from xs2a_sandbox.state import Document
+from xs2a_sandbox.state import Document, Transaction
 
+DECIDING = (
+    "debtor parts batch kind instant execute_on schedule business_days authorised_on booked_until cancelled_on"
+).split()
+"""The members of a payment that decide how much it moves, and when."""
 _CENT = Decimal("0.01")
-_AVAILABLE = "FWAV"
-_COVERING = (_AVAILABLE, "ITAV", "XPCD", "ITBD", "CLBD", "OPBD")
-"""The types of balances that show the available money, the best first."""
+
+
+class Booking(NamedTuple):
+    """One part of a payment on one day. `amount` is in the account's currency, and negative if money leaves."""
+
+    day: date
+    pending: bool
+    name: str
+    amount: Decimal
+    part: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A movement on an account: `amount` is in the account's currency, and negative if money leaves.
+    """A movement on an account. `amount` is as in Booking.
 
     `order` sorts movements by booking: by day, then by instant, then by the creation of the payment.
     """
@@ -54,17 +64,24 @@ def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
         payment = call.state.get("payments", id)
         if payment is None or "authorised_on" not in payment:
             continue
-        amounts = list(_amounts(call, payment, account))
-        if not amounts:
-            continue
-        until = max(today, date.fromisoformat(payment.get("booked_until") or payment["authorised_on"]))
-        for day in _until_next(payment, until):
+        for day, pending, name, amount, part in list_bookings(call.state, payment, account, today):
             order = (day, _instant(payment, day), payment.get("sequence", 0))
-            for name, amount, entry in amounts:
-                entry_id, money = f"{id}-{day:%Y%m%d}-{name}", (account["currency"], amount)
-                write = partial(_record, call, entry_id, payment, entry, day, money)
-                moved.append(Movement(order, day > until, amount, write))
+            entry_id, money = f"{id}-{day:%Y%m%d}-{name}", (account["currency"], amount)
+            moved.append(Movement(order, pending, amount, partial(_record, call, entry_id, payment, part, day, money)))
     return sorted(moved, key=lambda movement: movement.order, reverse=True)
+
+
+def list_bookings(
+    state: Transaction, payment: Mapping[str, Any], account: Mapping[str, Any], today: date
+) -> Iterator[Booking]:
+    """Yield the past bookings of an authorised payment on the account, and its next one."""
+    amounts = list(_amounts(state, payment, account))
+    if not amounts:
+        return
+    until = max(today, date.fromisoformat(payment.get("booked_until") or payment["authorised_on"]))
+    for day in _until_next(payment, until):
+        for name, amount, part in amounts:
+            yield Booking(day, day > until, name, amount, part)
 
 
 def standing_orders(call: Call, account: str) -> list[Document]:
@@ -103,69 +120,15 @@ def keep_booked(call: Call) -> None:
             call.state.put("payments", id, {**payment, "booked_until": max(today, payment.get("booked_until", ""))})
 
 
-def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document]:
-    """Return the balances after the movements. Bookings change every balance; pending debits reduce the available ones.
-
-    Pending credits are not available yet.
-    """
-    if not moved:
-        return list(account["balances"])
-    booked = sum((m.amount for m in moved if not m.pending), Decimal())
-    leaving = sum((m.amount for m in moved if m.pending and m.amount < 0), Decimal())
-    day = max((m.day.isoformat() for m in moved if not m.pending), default="")
-    return [
-        {
-            **balance,
-            "amount": {
-                **balance["amount"],
-                "amount": str(
-                    Decimal(balance["amount"]["amount"])
-                    + (booked + leaving if balance["type"] == _AVAILABLE else booked)
-                ),
-            },
-            "reference_date": max(balance.get("reference_date", ""), day) or None,
-        }
-        for balance in account["balances"]
-    ]
-
-
-def compute_available(call: Call, id: str, account: Mapping[str, Any]) -> Decimal:
-    """Return the money that can be paid from the account, in its currency."""
-    is_moving = call.state.own(MOVING)
-    held = balances(account, movements(call, with_id(id, account))) if is_moving else account["balances"]
-    return Decimal(find_covering_amount(held) or "0")
-
-
-def list_available(call: Call) -> dict[str, Document]:
-    """Return the money that can be paid from each account, by id. An account with an incomplete document has none."""
-    listed: dict[str, Document] = {}
-    for id, account in call.state.all("accounts").items():
-        with suppress(ArithmeticError, LookupError, TypeError, ValueError):
-            listed[id] = {"amount": str(compute_available(call, id, account)), "currency": account["currency"]}
-    return listed
-
-
-def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:
-    """Return whether the account has enough money for the payment."""
-    account = call.state.get("accounts", iban) or {}
-    sent = [part["amount"] for part in payment.get("parts") or ()]
-    amounts = [convert(call, Decimal(money["amount"]), money["currency"], account["currency"]) for money in sent]
-    total = sum((amount for amount in amounts if amount is not None), Decimal())
-    return None not in amounts and total <= compute_available(call, iban, account)
-
-
-def find_covering_amount(balances: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the amount of the balance that shows the available money."""
-    held = {balance["type"]: balance["amount"] for balance in balances}
-    amounts: list[str] = [held[kind]["amount"] for kind in _COVERING if kind in held]
-    return amounts[0] if amounts else None
-
-
 def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
     """Convert an amount at the fixed rates of the test data, or return None if there is no rate."""
+    return _convert(call.state, amount, currency, to)
+
+
+def _convert(state: Transaction, amount: Decimal, currency: str, to: str) -> Decimal | None:
     if currency == to:
         return amount
-    rates: dict[str, Any] = {"EUR": "1", **call.state.testdata().get("rates", {})}
+    rates: dict[str, Any] = {"EUR": "1", **state.testdata().get("rates", {})}
     if currency not in rates or to not in rates:
         return None
     return amount * Decimal(rates[currency]) / Decimal(rates[to])
@@ -183,7 +146,7 @@ def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
 
 
 def _amounts(
-    call: Call, payment: Mapping[str, Any], account: Mapping[str, Any]
+    state: Transaction, payment: Mapping[str, Any], account: Mapping[str, Any]
 ) -> Iterator[tuple[str, Decimal, Mapping[str, Any]]]:
     """Yield each part of the payment that concerns the account: name, amount in the account's currency, the part.
 
@@ -193,7 +156,7 @@ def _amounts(
     sums: dict[str, tuple[int, Decimal]] = {}
     for position, entry in enumerate(payment.get("parts") or ()):
         sent = entry["amount"]
-        value = convert(call, Decimal(sent["amount"]), sent["currency"], currency)
+        value = _convert(state, Decimal(sent["amount"]), sent["currency"], currency)
         if value is None:
             continue
         value = value if sent["currency"] == currency else value.quantize(_CENT, ROUND_HALF_EVEN)
@@ -202,10 +165,15 @@ def _amounts(
             sums[sent["currency"]] = number + 1, total + value
         elif leaves:
             yield f"{position}", -value, entry
-        if iban and ((entry.get("creditor") or {}).get("account") or {}).get("iban") == iban:
+        if iban and credited_iban(entry) == iban:
             yield f"{position}-in", value, entry
     for name, (number, total) in sums.items():
         yield f"batch-{name}", -total, {"batch": True, "batch_size": number}
+
+
+def credited_iban(part: Mapping[str, Any]) -> str | None:
+    iban: str | None = ((part.get("creditor") or {}).get("account") or {}).get("iban")
+    return iban
 
 
 def _record(

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from xs2a_sandbox.bank.domain import bookings, signing
 from xs2a_sandbox.bank.domain.access import OWNER, may
 from xs2a_sandbox.bank.domain.accounts import find_owner, with_id
+from xs2a_sandbox.bank.domain.balances import compute_balances
 from xs2a_sandbox.bank.domain.lifecycle import OVER
 from xs2a_sandbox.bank.domain.signing import status_of
 from xs2a_sandbox.bank.formats import statements
@@ -179,7 +180,7 @@ def read(call: Call) -> dict[str, Any]:
 def balances(call: Call) -> dict[str, Any]:
     """List an account's balances, including changes by the session's payments."""
     _, account = _find_covered(call, "balances")
-    return {"account": identify(account), "balances": _balances(call, account)}
+    return {"account": identify(account), "balances": compute_balances(call, account)}
 
 
 @handler(
@@ -192,7 +193,7 @@ def balances(call: Call) -> dict[str, Any]:
 def list_balances(call: Call) -> dict[str, Any]:
     """List the balances of all accounts that the consent covers, each with the id of its `account`."""
     _, accounts = _find_all_covered(call, "balances")
-    listed = ((account["id"], _balances(call, account)) for account in accounts)
+    listed = ((account["id"], compute_balances(call, account)) for account in accounts)
     return {"balances": [{**balance, "account": id} for id, balances in listed for balance in balances]}
 
 
@@ -262,7 +263,7 @@ def transactions(call: Call) -> dict[str, Any]:
     filled = lists(call, consent, _keep_newer(call, account["id"], entries))
     paged, statement = None, None
     if media != JSON:
-        whole = statements.Account(account, find_owner(call, account), _balances(call, account))
+        whole = statements.Account(account, find_owner(call, account), compute_balances(call, account))
         kind = call.options["formats"][media]
         statement = statements.write(call, kind, whole, entries["booked"], filled)
     else:
@@ -539,14 +540,10 @@ def _access_error(call: Call, right: str, account: str) -> BankError:
     return BankError("access-missing", id=call.take("consent"), right=right, account=account)
 
 
-def _balances(call: Call, account: Document) -> list[Document]:
-    return bookings.balances(account, bookings.movements(call, account))
-
-
 def _balances_on_request(call: Call, consent: Document, account: Document) -> list[Document] | None:
     if not read_wish(call, WITH_BALANCES) or not is_granted(call, consent, "balances", account, needed=True):
         return None
-    return _balances(call, account)
+    return compute_balances(call, account)
 
 
 def _describe(call: Call, consent: Document, account: Document, path: str) -> dict[str, Any]:

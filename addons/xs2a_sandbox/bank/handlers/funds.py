@@ -3,7 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.domain.bookings import compute_available, convert
+from xs2a_sandbox.bank.domain.balances import compute_available
+from xs2a_sandbox.bank.domain.bookings import convert
 from xs2a_sandbox.bank.domain.signing import payer_of
 from xs2a_sandbox.bank.handlers.consents import find_account, find_consent
 from xs2a_sandbox.bank.handlers.inputs import ACCOUNT, AMOUNT, CONSENT, MANDATE

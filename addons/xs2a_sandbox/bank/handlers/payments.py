@@ -9,7 +9,8 @@ import msgspec
 from xs2a_sandbox.bank.domain.access import IDENTIFIERS, strip_reference
 from xs2a_sandbox.bank.domain.accounts import iban_of
 from xs2a_sandbox.bank.domain.amounts import decimals_of
-from xs2a_sandbox.bank.domain.bookings import compute_available, convert
+from xs2a_sandbox.bank.domain.balances import compute_available
+from xs2a_sandbox.bank.domain.bookings import convert
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
 from xs2a_sandbox.bank.domain.payees import NOT_POSSIBLE, verify
 from xs2a_sandbox.bank.domain.schedule import BULK, SINGLE, T2

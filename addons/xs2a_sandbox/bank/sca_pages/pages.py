@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from xs2a_sandbox.bank.domain.accounts import number_of, with_id
-from xs2a_sandbox.bank.domain.bookings import covers
+from xs2a_sandbox.bank.domain.balances import covers
 from xs2a_sandbox.bank.domain.signing import Family, exempt, fail, holders, status_invalid, succeed
 from xs2a_sandbox.bank.handlers.approaches import habit, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import authenticate, check_otp, check_password, choose_method
