@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,8 +18,9 @@ from msgspec import structs
 from table import Point, Row
 
 from engine import HEADERS, answered, engine, requests
+from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http import Headers, Request, to_json
 
 MOST_GROWTH = 1.1
 """Maximum ratio of the time with the most data."""
@@ -129,13 +130,15 @@ class _Growth:
     bytes_each: float
 
 
-def kept(counts: Sequence[int]) -> list[Row]:
+def kept(counts: Sequence[int], authorised: Sequence[int]) -> list[Row]:
     """Measure payments in one session, and sessions with one payment each, in a new process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
         payments, sessions = (processes.submit(_kept, what, counts).result() for what in ("payments", "sessions"))
+        moving = processes.submit(_authorised, authorised).result()
     of_session = sessions.bytes_each - payments.bytes_each
     return [
         *_initiations("payments", payments.costs),
+        *_initiations("authorised payments", moving),
         _memory("memory of a payment that is kept", payments.bytes_each),
         *_initiations("sessions", sessions.costs),
         _memory("memory of a session, beside its payment", of_session),
@@ -172,24 +175,73 @@ def _kept(what: str, counts: Sequence[int]) -> _Growth:
         return asyncio.run(_filled(bank, in_session if what == "sessions" else lambda _: initiation, counts))
 
 
+def _authorised(counts: Sequence[int]) -> dict[int, float]:
+    """Return µs for the initiation of a payment by number of payments that the payer has authorised."""
+    with engine() as bank:
+        initiation = requests(bank)["payment initiation"]
+        payment = json.loads(initiation.body)
+        payment["instructedAmount"]["amount"] = "0.01"
+        initiation = replace(initiation, body=to_json(payment))
+        data = bank.parts.testdata.at(Clock().today())
+        customer = data["accounts"][payment["debtorAccount"]["iban"]]["psuId"]
+        psu = data["psus"][customer]
+        more = ("Content-Type", "application/json"), ("PSU-ID", customer), ("TPP-Redirect-Preferred", "false")
+        headers = Headers((*HEADERS, *more))
+
+        async def authorise() -> None:
+            """Sign a new payment with the password, a method if there are several, and the one-time password."""
+            made = json.loads((await answered(bank, initiation)).body)["paymentId"]
+            begun = await bank.answer(Request("POST", f"{initiation.target}/{made}/authorisations", headers))
+            own = dict(begun.headers)["Location"]
+            steps = [{"psuData": {"password": psu["password"]}}, {"scaAuthenticationData": psu["otp"]}]
+            if len(psu["methods"]) > 1:
+                steps.insert(1, {"authenticationMethodId": psu["methods"][0]["id"]})
+            for step in steps:
+                await answered(bank, Request("PUT", own, headers, to_json(step)))
+
+        return asyncio.run(_measured(bank, initiation, authorise, counts))
+
+
+async def _measured(
+    bank: Engine, initiation: Request, authorise: Callable[[], Awaitable[None]], counts: Sequence[int]
+) -> dict[int, float]:
+    costs, number = {}, 0
+    for _ in range(_WARM):
+        await answered(bank, initiation)
+    for count in counts:
+        while number < count:
+            await authorise()
+            number += 1
+        costs[count] = await _quickest(bank, lambda: initiation)
+    return costs
+
+
+async def _quickest(bank: Engine, request: Callable[[], Request]) -> float:
+    quickest = float("inf")
+    for _ in range(3):
+        started = process_time()
+        for _ in range(_PROBES):
+            await bank.answer(request())
+        quickest = min(quickest, (process_time() - started) / _PROBES * 1e6)
+    return quickest
+
+
 async def _filled(bank: Engine, request: Callable[[int], Request], counts: Sequence[int]) -> _Growth:
     for number in range(_WARM):
         await answered(bank, request(-number))
-    number = 0
+    made = 0
+
+    def following() -> Request:
+        nonlocal made
+        made += 1
+        return request(made)
+
     gc.collect()
     before = usage(os.getpid()).memory
     costs = {}
     for count in counts:
-        while number < count:
-            await answered(bank, request(number))
-            number += 1
-        quickest = float("inf")
-        for _ in range(3):
-            started = process_time()
-            for _ in range(_PROBES):
-                await bank.answer(request(number))
-                number += 1
-            quickest = min(quickest, (process_time() - started) / _PROBES * 1e6)
-        costs[count] = quickest
+        while made < count:
+            await answered(bank, following())
+        costs[count] = await _quickest(bank, following)
     gc.collect()
-    return _Growth(costs, (usage(os.getpid()).memory - before) / number)
+    return _Growth(costs, (usage(os.getpid()).memory - before) / made)

@@ -45,6 +45,7 @@ class Scale:
     transactions: tuple[int, ...] = (20, 1000, 100_000)
     shaped: tuple[int, ...] = (20_000, 100_000)
     kept: tuple[int, ...] = (1, 1000, 100_000)
+    authorised: tuple[int, ...] = (1, 1000, 10_000)
     connections: tuple[int, ...] = connected.COUNTS
 
 
@@ -61,6 +62,7 @@ QUICK = Scale(
     transactions=(20, 30),
     shaped=(20, 30),
     kept=(1, 20),
+    authorised=(1, 5),
     connections=(2, 10),
 )
 
@@ -91,7 +93,7 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     _say("shapes")
     table += shaping.rows(scale.shaped, scale.rounds)
     _say("payments and sessions that are kept")
-    table += growth.kept(scale.kept)
+    table += growth.kept(scale.kept, scale.authorised)
     _say("memory")
     remembering = process.memory(confdir, request, scale.early, scale.late)
     return [*at_the_doors, *table, *starting, *remembering], reference
