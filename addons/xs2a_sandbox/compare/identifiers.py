@@ -1,6 +1,7 @@
 """Ids of the same thing on two sides: learned from pairs of answers, and inserted into later requests."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -40,7 +41,8 @@ class Counterparts:
         things: Things | None = None,
     ) -> None:
         self.things = things or default_things()
-        self._to_right: dict[str, str] = {}
+        # Ordered, because a plain dict scans its deleted entries to find the first.
+        self._to_right: OrderedDict[str, str] = OrderedDict()
         self._to_left: dict[str, str] = {}
         # Only what differs, so that a request costs the same however many ids are known.
         self._changed_to_right: dict[str, str] = {}
@@ -63,9 +65,8 @@ class Counterparts:
     def adopt(self, left: str, right: str) -> None:
         """Add a pair that was learned elsewhere."""
         if len(self._to_right) >= _MOST:
-            oldest = next(iter(self._to_right))
+            oldest, other = self._to_right.popitem(last=False)
             self._changed_to_right.pop(oldest, None)
-            other = self._to_right.pop(oldest)
             self._to_left.pop(other, None)
             self._changed_to_left.pop(other, None)
         self._to_right[left] = right

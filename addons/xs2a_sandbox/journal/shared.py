@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from base64 import b64decode, b64encode
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class SharedJournal(Journal):
     """Entries that are being converted. They are kept here because the caller may be cancelled in the meantime."""
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seen: deque[KeptExchange] = field(default_factory=deque)
-    _verdicts: dict[str, str] = field(default_factory=dict)
+    _verdicts: OrderedDict[str, str] = field(default_factory=OrderedDict)
     """Verdicts by the number of the exchange, or by the key of its outcome."""
     _outbox: Outbox = field(init=False)
     _inbox: Inbox = field(init=False)
@@ -180,7 +180,7 @@ class SharedJournal(Journal):
         if self._verdicts and (len(self._verdicts) > found or tail.items):
             self._seen = deque(map(self._with_verdict, self._seen))
         while len(self._verdicts) > _VERDICTS:
-            self._verdicts.pop(next(iter(self._verdicts)))
+            self._verdicts.popitem(last=False)
 
     def _with_verdict(self, kept: KeptExchange) -> KeptExchange:
         verdicts, key = self._verdicts, kept.outcome.key if kept.outcome else ""

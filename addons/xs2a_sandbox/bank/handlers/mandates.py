@@ -43,9 +43,11 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, handler
 from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.state import Document
+from xs2a_sandbox.state import Document, Transaction, long_list
 
 _FAMILY = FAMILIES["mandate"]
+_PAYMENTS_OF = "_mandate-payments"
+"""The collection of lists of payments, by mandate."""
 _TOLD = "status kind debtor parts amount execute_on schedule sent".split()
 _OF_A_PAYMENT = "kind debtor parts amount execute_on schedule batch instant".split()
 
@@ -257,9 +259,18 @@ def _check_limits(call: Call, id: str, mandate: Mapping[str, Any], moneys: Seque
 
 def _earlier_payments(call: Call, mandate: str) -> list[tuple[str, Document]]:
     """Return the parts of all payments of the mandate that were not rejected, each with its day."""
-    payments = call.state.own("payments").values()
+    ids = dict.fromkeys((*long_list.read(call.state, _PAYMENTS_OF, mandate), *call.state.written("payments")))
+    payments = (call.state.get("payments", id) or {} for id in ids)
     of_mandate = (payment for payment in payments if payment.get("mandate") == mandate and "authorised_on" in payment)
     return [(payment["authorised_on"], part) for payment in of_mandate for part in payment["parts"]]
+
+
+def note_mandates(state: Transaction) -> None:
+    """Note the payments of mandates, so that their limits need not search all payments."""
+    for id in state.written("payments"):
+        mandate = (state.get("payments", id) or {}).get("mandate")
+        if mandate and mandate != (state.before("payments", id) or {}).get("mandate"):
+            long_list.add(state, _PAYMENTS_OF, str(mandate), id)
 
 
 def find_mandate(call: Call) -> tuple[str, Document]:

@@ -1,6 +1,7 @@
 """Journeys: a session at a bank, with the ids of the same things on both sides, and a queue of its comparisons."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
@@ -41,7 +42,7 @@ class Journey:
     def __init__(self, name: Name, sandbox_url: str, on_lesson: Callable[[Lesson], object] | None = None) -> None:
         self.name = name
         self.queue: list[QueuePlace] = []
-        self._one_sided: dict[str, Source] = {}
+        self._one_sided: OrderedDict[str, Source] = OrderedDict()
         self._on_lesson = on_lesson
         tell_pair = tell_change = None
         if on_lesson:
@@ -94,7 +95,7 @@ class Journey:
 
     def _keep(self, identifier: str, source: Source) -> None:
         if len(self._one_sided) >= _ONE_SIDED:
-            del self._one_sided[next(iter(self._one_sided))]
+            self._one_sided.popitem(last=False)
         self._one_sided[identifier] = source
 
 

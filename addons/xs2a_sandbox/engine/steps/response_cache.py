@@ -5,6 +5,7 @@ has begun. All of the request counts, except for its X-Request-ID if the cassett
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -86,11 +87,12 @@ class ResponseCache:
         self._store = store
         self._tell = tell
         self._varies_by_id = varies_by_id
-        self._kept: dict[Question, CachedResponse] = {}
+        # Ordered dicts, because a plain one scans its deleted entries to find the first.
+        self._kept: OrderedDict[Question, CachedResponse] = OrderedDict()
         self._methods: set[str] = set()
         """The methods of requests whose answers have been cached. Others need no look at their headers and body."""
         self._size = 0
-        self._questions: dict[int, None] = {}
+        self._questions: OrderedDict[int, None] = OrderedDict()
 
     def repeat(self, request: Request) -> Response | None:
         """Return the cached answer to a repeated request, or None. Never waits and never raises."""
@@ -136,7 +138,7 @@ class ResponseCache:
         if key in self._questions:
             return True
         if len(self._questions) >= _COUNT:
-            self._questions.pop(next(iter(self._questions)), None)
+            self._questions.popitem(last=False)
         self._questions[key] = None
         return False
 
