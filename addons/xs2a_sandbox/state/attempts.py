@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from functools import partial, wraps
 from typing import cast
 
@@ -70,7 +71,7 @@ async def run_transaction[R](
     attempt completes.
     """
     if isinstance(store, RemoteStore):
-        return await run_prepared(partial(_run_there, store, attempt, reader))
+        return await run_prepared(partial(_run_in_turn if writes else _run_there, store, attempt, reader))
     tries = 0
     try:
         if writes and store.has_other_writers:
@@ -137,6 +138,11 @@ async def check(store: Store | RemoteStore) -> None:
 
 
 _OTHERS = f"other processes changed it at each of {TRIES} attempts"
+
+
+async def _run_in_turn[R](store: RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None) -> R:
+    async with store.turns.turn(reader.session) if reader else nullcontext():
+        return await _run_there(store, attempt, reader)
 
 
 async def _run_there[R](store: RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None) -> R:

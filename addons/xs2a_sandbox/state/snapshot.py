@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from xs2a_sandbox.state.store import Document, Key
 from xs2a_sandbox.state.stream import Stream
+from xs2a_sandbox.state.turns import Turns
 
 
 class Contents(NamedTuple):
@@ -37,6 +38,7 @@ class RemoteStore(ABC):
 
     def __init__(self) -> None:
         self.habits = Prefetcher()
+        self.turns = Turns()
         self.on_fetch: Callable[[float], None] = _count_nothing
         self.on_commit: Callable[[float], None] = _count_nothing
         """Called with the duration in seconds of each successful fetch or commit."""
