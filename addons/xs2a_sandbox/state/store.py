@@ -206,7 +206,7 @@ class MemoryStore:
             version = self.version = self.version + 1
             text = None
             if document is not None:
-                text = to_json(document)
+                text = to_json(document) if document else _EMPTY_TEXT
                 recent[version % _RECENT] = version, document
             documents.setdefault(collection, {})[id] = version, text
             lists[collection] = version
@@ -245,6 +245,8 @@ class MemoryStore:
 
 _RECENT = 256
 _ABSENT = (0, None)
+_EMPTY_TEXT = to_json({})
+"""The text of empty documents, such as notes. They share it, because there is one for each payment."""
 _NO_DOCUMENTS: dict[str, tuple[int, bytes | None]] = {}
 
 
