@@ -21,6 +21,7 @@ from xs2a_sandbox.state import Documents, Transaction, attempts
 from xs2a_sandbox.state import redis as redis_state
 from xs2a_sandbox.state.attempts import commit, run_transaction
 from xs2a_sandbox.state.redis import RedisStore
+from xs2a_sandbox.state.snapshot import Wanted
 
 pytestmark = needs_redis
 ACCOUNTS = ("a", "b")
@@ -134,7 +135,7 @@ class Replicas(RuleBasedStateMachine):
         self.stores[0]._client = real
         keys = {("accounts", one): -1 for one in ACCOUNTS}
         now = asyncio.get_running_loop().time()
-        contents = await self.stores[0].fetch("s", keys, {"receipts": -1}, now + 30)
+        contents = (await self.stores[0].fetch({"s": Wanted(keys, {"receipts": -1})}, now + 30))["s"]
         taken = [name for _, document in contents.documents.values() for name in (document or {"taken": []})["taken"]]
         receipts = contents.lists["receipts"][1]
         # No write skew, no commit twice, every acknowledged commit, and no refused one.

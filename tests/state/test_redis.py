@@ -23,6 +23,7 @@ from tests.support.redis_server import RedisServer, a_redis, free_port, needs_re
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.state import redis_scripts as scripts
 from xs2a_sandbox.state.redis import WENT_BACK, RedisStore
+from xs2a_sandbox.state.snapshot import Wanted
 
 pytestmark = needs_redis
 
@@ -56,7 +57,7 @@ def fresh() -> str:
 
 
 async def read(store: RedisStore, key: tuple[str, str] = KEY, session: str = "a") -> Any:
-    return (await store.fetch(session, {key: -1}, {}, soon())).documents[key]
+    return (await store.fetch({session: Wanted({key: -1}, {})}, soon()))[session].documents[key]
 
 
 async def put(store: RedisStore, number: int, session: str = "a", key: tuple[str, str] = KEY) -> bool:
@@ -125,7 +126,7 @@ def test_scripts_that_redis_has_forgotten_are_loaded_again() -> None:
 
 
 def test_a_request_needs_one_round_trip_to_read_and_one_to_commit() -> None:
-    """This applies when the habits of such requests are known. Shared documents are fetched at the same time."""
+    """This applies when the habits of such requests are known."""
 
     async def work() -> None:
         async with opened(fresh()) as store:
@@ -142,13 +143,11 @@ def test_a_request_needs_one_round_trip_to_read_and_one_to_commit() -> None:
                 assert (await client.send(method, target, **more)).status < 300
                 return int(counted.info("commandstats")["cmdstat_evalsha"]["calls"] - before)
 
-            shared = 1
-            assert await round_trips("GET", path) == 1 + shared
-            # The note of the expiry is read before it is written, and its name is not known in advance.
-            assert await round_trips("POST", "/v1/consents", json=bodies.consent()) == 3 + shared
+            assert await round_trips("GET", path) == 1
+            assert await round_trips("POST", "/v1/consents", json=bodies.consent()) == 2
             await client.send("DELETE", f"/v1/consents/{facts.consent()}")
             await client.send("DELETE", f"/v1/consents/{facts.consent('expired')}")
-            assert await round_trips("DELETE", path) == 2 + shared
+            assert await round_trips("DELETE", path) == 2
 
     run(work)
 
@@ -341,7 +340,7 @@ def test_an_unused_session_is_deleted_completely() -> None:
             await asyncio.sleep(0.5)
             assert await read(store) == (0, None)
             assert await put(store, 2, key=("consents", "c"))
-            assert (await store.fetch("a", {}, {"payments": -1}, soon())).lists == {"payments": (0, {})}
+            assert (await store.fetch({"a": Wanted({}, {"payments": -1})}, soon()))["a"].lists == {"payments": (0, {})}
 
     run(work)
 
@@ -514,7 +513,7 @@ def test_a_damaged_document_is_skipped_logged_and_can_be_written_again(
             the_redis().client.hset(key, "p1", damaged)
             for _ in range(2):
                 version, document = await read(store)
-                contents = await store.fetch("a", {}, {"payments": -1}, soon())
+                contents = (await store.fetch({"a": Wanted({}, {"payments": -1})}, soon()))["a"]
                 assert (document, contents.lists["payments"][1]) == (None, {"p1": None, "p2": {"n": 2}})
             assert [record.getMessage().count(":payments:p1 ") for record in caplog.records] == [1]
             assert await store.commit("a", {KEY: version}, {}, {KEY: {"n": 3}}, soon())

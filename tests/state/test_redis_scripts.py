@@ -57,7 +57,7 @@ def test_no_script_works_without_a_claim(name: str, prefix: str) -> None:
 @needs_redis
 def test_an_unused_session_is_empty(prefix: str) -> None:
     run(CLAIM, prefix, "1", "one")
-    now, version, life, commits, documents, lists = run(FETCH, prefix, "a", "0", "1", "payments", "p1", "-1")
+    now, version, ((life, commits, documents, lists),) = run(FETCH, prefix, "0", "a", "1", "0", "payments", "p1", "-1")
     assert now > 0
     assert (version, life, commits, documents, lists) == (b"0", b"", b"0", [0, b"0"], [])
 
@@ -65,5 +65,5 @@ def test_an_unused_session_is_empty(prefix: str) -> None:
 @needs_redis
 def test_known_documents_are_not_sent_again(prefix: str) -> None:
     run(CLAIM, prefix, "1", "one")
-    *_, documents, lists = run(FETCH, prefix, "a", "0", "1", "payments", "p1", "0", "payments", "0")
+    *_, ((_, _, documents, lists),) = run(FETCH, prefix, "0", "a", "1", "1", "payments", "p1", "0", "payments", "0")
     assert (documents, lists) == ([], [])

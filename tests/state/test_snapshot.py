@@ -8,7 +8,7 @@ import pytest
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.state import Document, Documents, MemoryStore, RemoteStore, Transaction
 from xs2a_sandbox.state.attempts import TRIES, commit, run_transaction
-from xs2a_sandbox.state.snapshot import Contents, RequestKind, run_waiting, wait
+from xs2a_sandbox.state.snapshot import Contents, RequestKind, Wanted, run_waiting, wait
 from xs2a_sandbox.state.store import Key
 from xs2a_sandbox.state.stream import Stream
 
@@ -23,15 +23,16 @@ class Far(RemoteStore):
         self.fetched = self.committed = self.waited = 0
         self._fetching = 0
 
-    async def fetch(
-        self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
-    ) -> Contents:
+    async def fetch(self, wanted: Mapping[str, Wanted], deadline: float) -> dict[str, Contents]:
         self.fetched += 1
         self.waited += not self._fetching
         self.meanwhile(self.fetched)
         self._fetching += 1
         await asyncio.sleep(0)
         self._fetching -= 1
+        return {session: self._find(session, *wanted[session]) for session in wanted}
+
+    def _find(self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int]) -> Contents:
         now = {key: self.near.read(session, *key) for key in documents}
         all_now = {name: self.near.list(session, name) for name in lists}
         return Contents(

@@ -122,7 +122,8 @@ def note(state: Transaction) -> list[Event]:
         if collection in _KINDS and (event := _event(state, collection, id)):
             events.append(event)
             hour, name = _hour(event.at), _name(event)
-            if state.get_own(hour, name) is None:
+            # A new document has no note yet, so a remote state need not be asked.
+            if state.before(collection, id) is None or state.get_own(hour, name) is None:
                 state.put(hour, name, {})
             _expect(state, hour, _seconds(event.at))
     return events

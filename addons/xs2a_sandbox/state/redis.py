@@ -23,7 +23,7 @@ from xs2a_sandbox.state import redis_scripts as scripts
 from xs2a_sandbox.state.redis_scripts import LuaScript
 from xs2a_sandbox.state.redis_stream import RedisStream
 from xs2a_sandbox.state.redis_url import RedisUrl
-from xs2a_sandbox.state.snapshot import Contents, RemoteStore
+from xs2a_sandbox.state.snapshot import Contents, RemoteStore, Wanted
 from xs2a_sandbox.state.store import Document, Key, read_stored, warn_of_damage
 from xs2a_sandbox.state.stream import Stream
 
@@ -80,35 +80,41 @@ class RedisStore(RemoteStore):
         )
         self._client: redis.asyncio.Redis = redis.asyncio.Redis.from_pool(pool)
 
-    async def fetch(
-        self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
-    ) -> Contents:
-        keys, names = list(documents), list(lists)
-        arguments: list[str | int] = [session, self._ttl, len(keys)]
-        for key in keys:
-            arguments += (*key, documents[key])
-        for name in names:
-            arguments += (name, lists[name])
+    async def fetch(self, wanted: Mapping[str, Wanted], deadline: float) -> dict[str, Contents]:
+        arguments: list[str | int] = [self._ttl]
+        for session, (documents, lists) in wanted.items():
+            arguments += (session, len(documents), len(lists))
+            for key, version in documents.items():
+                arguments += (*key, version)
+            for name, version in lists.items():
+                arguments += (name, version)
         # Answers may overtake each other, so compare with what was acknowledged before sending.
-        before = self._last, self._acknowledged.get(session)
-        now, last, life, commits, documents_there, lists_there = await self.run(scripts.FETCH, arguments, deadline)
+        acknowledged, before = self._last, {session: self._acknowledged.get(session) for session in wanted}
+        now, last, found = await self.run(scripts.FETCH, arguments, deadline)
         self._keep_time(now)
-        meta = self.key(f"s:{session}")
-        if self._is_behind(
-            before, _number(last, self.key("version")), session, (life.decode(), _number(commits, meta))
+        number = _number(last, self.key("version"))
+        contents: dict[str, Contents] = {}
+        behind = []
+        for (session, (documents, lists)), (life, commits, documents_there, lists_there) in zip(
+            wanted.items(), found, strict=True
         ):
+            meta, keys, names = self.key(f"s:{session}"), list(documents), list(lists)
+            there = life.decode(), _number(commits, meta)
+            if self._is_behind((acknowledged, before[session]), number, session, there):
+                behind.append(session)
+            contents[session] = Contents(
+                {
+                    keys[position]: _read(value, f"{meta}:{':'.join(keys[position])}")[1:]
+                    for position, value in _groups(documents_there, 2)
+                },
+                {
+                    names[position]: (_number(version, meta), _list(fields, f"{meta}:{names[position]}"))
+                    for position, version, fields in _groups(lists_there, 3)
+                },
+            )
+        for session in behind:
             await self._mark(session, deadline)
-            return await self.fetch(session, documents, lists, deadline)
-        return Contents(
-            {
-                keys[number]: _read(value, f"{meta}:{':'.join(keys[number])}")[1:]
-                for number, value in _groups(documents_there, 2)
-            },
-            {
-                names[number]: (_number(version, meta), _list(fields, f"{meta}:{names[number]}"))
-                for number, version, fields in _groups(lists_there, 3)
-            },
-        )
+        return await self.fetch(wanted, deadline) if behind else contents
 
     async def commit(
         self,
@@ -185,7 +191,7 @@ class RedisStore(RemoteStore):
         With the same `id`, a caller may send it again within a minute.
         """
         if self._offset is None:
-            await self.fetch("default", {}, {}, deadline)
+            await self.fetch({}, deadline)
         # After the deadline nobody waits for the result, so the script must not run any more.
         latest = int((deadline + cast(float, self._offset)) * 1000)
         result, now = await self.run(script, (id or token_hex(8), latest, *arguments), deadline)

@@ -89,32 +89,35 @@ FETCH = LuaScript(
     _BEGIN,
     _VERSION,
     """
-local meta, ttl, documents = p .. 's:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local life = redis.call('HGET', meta, 'life')
-local found, lists = {}, {}
-local at = 4
-for number = 1, documents do
-  local collection, id, known = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local value = life and redis.call('HGET', meta .. ':' .. life .. ':' .. collection, id) or '0'
-  if version_of(value) ~= known then
-    found[#found + 1] = number - 1
-    found[#found + 1] = value
-  end
+local ttl, at, sessions = tonumber(ARGV[2]), 2, {}
+while at < #ARGV do
+  local meta, documents, collections = p .. 's:' .. ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local life = redis.call('HGET', meta, 'life')
+  local found, lists = {}, {}
   at = at + 3
-end
-for number = 1, (#ARGV - at) / 2 do
-  local collection, known = ARGV[at + 1], ARGV[at + 2]
-  local version = life and redis.call('HGET', meta, ':' .. collection) or '0'
-  if version ~= known then
-    lists[#lists + 1] = number - 1
-    lists[#lists + 1] = version
-    lists[#lists + 1] = life and redis.call('HGETALL', meta .. ':' .. life .. ':' .. collection) or {}
+  for number = 1, documents do
+    local collection, id, known = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    local value = life and redis.call('HGET', meta .. ':' .. life .. ':' .. collection, id) or '0'
+    if version_of(value) ~= known then
+      found[#found + 1] = number - 1
+      found[#found + 1] = value
+    end
+    at = at + 3
   end
-  at = at + 2
+  for number = 1, collections do
+    local collection, known = ARGV[at + 1], ARGV[at + 2]
+    local version = life and redis.call('HGET', meta, ':' .. collection) or '0'
+    if version ~= known then
+      lists[#lists + 1] = number - 1
+      lists[#lists + 1] = version
+      lists[#lists + 1] = life and redis.call('HGETALL', meta .. ':' .. life .. ':' .. collection) or {}
+    end
+    at = at + 2
+  end
+  if life then live_on(meta, life, ttl) end
+  sessions[#sessions + 1] = {life or '', redis.call('HGET', meta, 'commits') or '0', found, lists}
 end
-if life then live_on(meta, life, ttl) end
-return {now(), redis.call('GET', p .. 'version') or '0', life or '', redis.call('HGET', meta, 'commits') or '0',
-  found, lists}
+return {now(), redis.call('GET', p .. 'version') or '0', sessions}
 """,
 )
 

@@ -5,7 +5,6 @@ yet, the loop continues with other requests until that is fetched. The sandbox l
 and fetches it ahead.
 """
 
-import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -17,6 +16,13 @@ from typing import Any, NamedTuple
 from xs2a_sandbox.state.store import Document, Key
 from xs2a_sandbox.state.stream import Stream
 from xs2a_sandbox.state.turns import Turns
+
+
+class Wanted(NamedTuple):
+    """Documents and whole collections with the versions that the caller already has; -1 is none."""
+
+    documents: Mapping[Key, int]
+    lists: Mapping[str, int]
 
 
 class Contents(NamedTuple):
@@ -44,10 +50,8 @@ class RemoteStore(ABC):
         """Called with the duration in seconds of each successful fetch or commit."""
 
     @abstractmethod
-    async def fetch(
-        self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
-    ) -> Contents:
-        """Return everything as of one moment, without documents that still have the given version; -1 is none."""
+    async def fetch(self, wanted: Mapping[str, Wanted], deadline: float) -> dict[str, Contents]:
+        """Return what is wanted of each session, everything as of one moment."""
 
     @abstractmethod
     async def commit(
@@ -136,8 +140,9 @@ class Snapshot:
         self._resets_all = False
         for session in self._sessions.values():
             session.begin_anew()
-        expected = [(name, session) for name, session in self._sessions.items() if session.documents or session.lists]
-        await asyncio.gather(*(self._fetch(name, session) for name, session in expected))
+        expected = {name: session for name, session in self._sessions.items() if session.documents or session.lists}
+        if expected:
+            await self._fetch(expected)
 
     async def send(self) -> bool:
         """Send the writes. Returns False after a conflict with other writes. Raises StoreUnavailable."""
@@ -222,7 +227,7 @@ class Snapshot:
         return here.seen, here.seen_lists
 
     def _fetch_now(self, name: str, session: _Session) -> None:
-        wait(self._fetch(name, session))
+        wait(self._fetch({name: session}))
         if session.is_overtaken:
             raise SnapshotConflict
 
@@ -232,17 +237,20 @@ class Snapshot:
         self._store.on_commit(perf_counter() - started)
         return is_kept
 
-    async def _fetch(self, name: str, session: _Session) -> None:
+    async def _fetch(self, sessions: Mapping[str, _Session]) -> None:
         started = perf_counter()
-        contents = await self._store.fetch(
-            name,
-            {key: version for key, (version, _) in session.documents.items()},
-            {collection: version for collection, (version, _) in session.lists.items()},
-            self._deadline,
-        )
+        wanted = {
+            name: Wanted(
+                {key: version for key, (version, _) in session.documents.items()},
+                {collection: version for collection, (version, _) in session.lists.items()},
+            )
+            for name, session in sessions.items()
+        }
+        found = await self._store.fetch(wanted, self._deadline)
         self._store.on_fetch(perf_counter() - started)
-        session.documents.update(contents.documents)
-        session.lists.update(contents.lists)
+        for name, session in sessions.items():
+            session.documents.update(found[name].documents)
+            session.lists.update(found[name].lists)
 
     def _of(self, session: str) -> _Session:
         return self._sessions.setdefault(session, _Session())

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-_PATIENCE = 0.35
+_PATIENCE = 0.2
 """Seconds to wait for a turn. After that the request tries without one: a conflict with another is noticed anyway."""
 
 
