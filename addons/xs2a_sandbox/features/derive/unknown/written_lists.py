@@ -19,9 +19,6 @@ from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.templates import below, is_equal, is_telling
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 
-MORE = "let.skip + let.size < let.total"
-"""Whether there are more entries after a page."""
-
 
 def _entries_name(listing: Listing) -> str:
     words = [word for word in listing.operation.pattern if word and word[0].isalpha()]
@@ -70,7 +67,8 @@ def listing_sources(listing: Listing) -> list[str]:
     """Return the expressions that an answer with the list may use."""
     paging = listing.paging
     return [
-        *("let.rows", "let.total", MORE, "let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
+        *("let.rows", "let.total", "let.skip + let.size < let.total"),
+        *("let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
         *(("let.next_cursor", "let.next_cursor or ''") if paging.cursor else ()),
         *(("let.page", "let.pages") if paging.page else ()),
         "let.size",
