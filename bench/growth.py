@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
@@ -185,7 +185,7 @@ def _authorised(counts: Sequence[int]) -> dict[int, float]:
         initiation = requests(bank)["payment initiation"]
         payment = json.loads(initiation.body)
         payment["instructedAmount"]["amount"] = "0.01"
-        initiation = replace(initiation, body=to_json(payment))
+        initiation = structs.replace(initiation, body=to_json(payment))
         data = bank.parts.testdata.at(Clock().today())
         customer = data["accounts"][payment["debtorAccount"]["iban"]]["psuId"]
         psu = data["psus"][customer]
