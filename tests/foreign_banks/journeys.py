@@ -15,9 +15,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 import httpx
 
-from tests.foreign_banks import bursztyn_journeys, dallae_journeys, jacaranda_journeys
+from tests.foreign_banks import bursztyn_journeys, dallae_journeys, gulmohar_journeys, jacaranda_journeys
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.dallae import Dallae
+from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
@@ -724,5 +725,12 @@ BANKS = {
     ),
     "dallae": Foreign(
         Dallae, dallae_journeys.first, dallae_journeys.second, r"/v2/(?:dongui|iche|illgwal|injeung)/[\w-]+", "sangtae"
+    ),
+    "gulmohar": Foreign(
+        Gulmohar,
+        gulmohar_journeys.first,
+        gulmohar_journeys.second,
+        r"/gm/v3/(?:sahmati(?:/handle)?|bhugtan|swachalit)/[\w@-]+",
+        "sthiti",
     ),
 }

@@ -108,6 +108,7 @@ GUESSED = {
         *("accounts of it", "accounts of that", "customer gives up", "consent is declined", "transfer in euros"),
         *("balance outside the rights", "transfer outside the rights", "transfer for later is done", "no entries yet"),
     },
+    "gulmohar": set(),
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -122,6 +123,7 @@ SECOND = {
     ("jacaranda", True): (51, 51, 3, 5, 36),
     ("bursztyn", True): (51, 49, 2, 5, 33),
     ("dallae", True): (55, 55, 15, 15, 49),
+    ("gulmohar", True): (6, 5, 0, 0, 0),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
@@ -129,11 +131,12 @@ SECOND = {
     ("jacaranda", False): (42, 38, 0, 0, 12),
     ("bursztyn", False): (41, 34, 0, 0, 10),
     ("dallae", False): (44, 42, 0, 0, 0),
+    ("gulmohar", False): (17, 13, 0, 0, 0),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
 
-In the redacted recordings of the last three, most words of the bank have pseudonyms: rights, decisions, states and
+In the redacted recordings of the last four, most words of the bank have pseudonyms: rights, decisions, states and
 codes. Every answer of dallae has a code.
 """
 
