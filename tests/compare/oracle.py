@@ -10,7 +10,7 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -399,7 +399,12 @@ def _types() -> Iterator[Plant]:
     yield Plant("types", "an array instead of the object", "accounts", body(b"[]"), "", "high")
     yield Plant("types", "nothing instead of the object", "accounts", body(b""), "", "high")
     yield Plant(
-        "types", "half of the JSON", "accounts", lambda r: replace(r, body=r.body[: len(r.body) // 2]), "", "high"
+        "types",
+        "half of the JSON",
+        "accounts",
+        lambda r: structs.replace(r, body=r.body[: len(r.body) // 2]),
+        "",
+        "high",
     )
 
 
@@ -594,7 +599,7 @@ def _structure() -> Iterator[Plant]:
             "XML and text",
             f"{base}: {new.decode() or 'an element less'}",
             base,
-            lambda r, old=old, new=new: replace(r, body=r.body.replace(old, new)),
+            lambda r, old=old, new=new: structs.replace(r, body=r.body.replace(old, new)),
             "",
             "medium",
         )
@@ -749,13 +754,16 @@ def noises() -> Iterator[Noise]:
     ):
         yield Noise("spelling", kind, "accounts", always(header("Content-Type", kind)))
     yield Noise(
-        "spelling", "headers in another order", "authorisation", always(lambda r: replace(r, headers=r.headers[::-1]))
+        "spelling",
+        "headers in another order",
+        "authorisation",
+        always(lambda r: structs.replace(r, headers=r.headers[::-1])),
     )
     yield Noise(
         "spelling",
         "headers in lower case",
         "authorisation",
-        always(lambda r: replace(r, headers=tuple((name.lower(), value) for name, value in r.headers))),
+        always(lambda r: structs.replace(r, headers=tuple((name.lower(), value) for name, value in r.headers))),
     )
     spellings: list[tuple[str, Callable[[Any], str]]] = [
         ("indented", lambda v: json.dumps(v, indent=4)),
@@ -770,11 +778,11 @@ def noises() -> Iterator[Noise]:
                 "spelling",
                 f"{name}, {base}",
                 base,
-                always(lambda r, by=by: replace(r, body=by(json.loads(r.body)).encode())),
+                always(lambda r, by=by: structs.replace(r, body=by(json.loads(r.body)).encode())),
             )
     for number in (b"4.0", b"4.00", b"4e0", b"0.4E1"):
         change = always(
-            lambda r, number=number: replace(
+            lambda r, number=number: structs.replace(
                 r, body=re.sub(rb'"frequencyPerDay": ?4', b'"frequencyPerDay":' + number, r.body)
             )
         )
@@ -843,7 +851,7 @@ def _renamed(by: Callable[[str], str]) -> Change:
     def text(value: bytes) -> bytes:
         return _UUID.sub(lambda m: m[0] if m[0] in _SAME else by(m[0].decode()).encode(), value)
 
-    return lambda r: replace(
+    return lambda r: structs.replace(
         r, body=text(r.body), headers=tuple((name, text(value.encode()).decode()) for name, value in r.headers)
     )
 

@@ -38,6 +38,15 @@ def test_there_are_enough_changes_and_examples_of_noise() -> None:
     assert {one.severity for one in PLANTS} == set(SEVERITIES)
 
 
+def test_every_change_and_noise_can_be_made() -> None:
+    for plant in PLANTS:
+        answer = oracle.of_bank(plant.base)
+        assert plant.change(answer) != answer, plant.name
+    for noise in NOISES:
+        for base in (noise.base, *noise.before):
+            noise.change(oracle.of_bank(base), 0)
+
+
 @pytest.mark.slow
 def test_some_changes_of_each_kind_are_reported_and_noise_is_not() -> None:
     assert failures(oracle.outcomes([*short(PLANTS), *short(NOISES)], MODES[:1])) == []
