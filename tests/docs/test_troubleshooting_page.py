@@ -39,7 +39,7 @@ def test_the_page_shows_the_error_for_a_state_file_of_another_format(tmp_path: P
     file = tmp_path / "state.db"
     SqliteStore(file).close()
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("pragma user_version = 2")
+        connection.execute("pragma user_version = 3")
     with pytest.raises(UserMistake) as caught:
         SqliteStore(file)
     assert f"\nError: {str(caught.value).replace(str(tmp_path), '/home/you/.xs2a-sandbox')}\n" in PAGE

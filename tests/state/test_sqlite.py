@@ -183,7 +183,7 @@ def test_the_database_of_another_program_is_not_changed(file: Path, statement: s
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize(("format", "age"), [(2, "an older"), (4, "a newer")])
+@pytest.mark.parametrize(("format", "age"), [(3, "an older"), (5, "a newer")])
 def test_a_file_of_another_version_is_not_changed(file: Path, format: int, age: str) -> None:
     SqliteStore(file).close()
     with closing(sqlite3.connect(file)) as other:
@@ -191,7 +191,7 @@ def test_a_file_of_another_version_is_not_changed(file: Path, format: int, age: 
     before = file.read_bytes()
 
     with pytest.raises(
-        UserMistake, match=f"has the format {format} of {age} version of xs2a-sandbox, but this version needs 3"
+        UserMistake, match=f"has the format {format} of {age} version of xs2a-sandbox, but this version needs 4"
     ) as mistake:
         SqliteStore(file)
 
@@ -204,7 +204,7 @@ def test_a_file_identifies_its_application_and_format(file: Path) -> None:
 
     with closing(sqlite3.connect(file)) as opened:
         assert opened.execute("pragma application_id").fetchone() == (int.from_bytes(b"XS2A"),)
-        assert opened.execute("pragma user_version").fetchone() == (3,)
+        assert opened.execute("pragma user_version").fetchone() == (4,)
 
 
 # -- unavailable files

@@ -31,7 +31,7 @@ log = logging.getLogger("xs2a_sandbox")
 
 _OURS = "xs2a-sandbox:"
 """The beginning of every key."""
-_FORMAT = "2"
+_FORMAT = "3"
 """The version of the data format below a prefix. Data in another format are not touched."""
 _LOWEST = 7
 _OPENING_SECONDS = 3.0

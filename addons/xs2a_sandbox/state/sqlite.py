@@ -44,7 +44,7 @@ on conflict do update set version = excluded.version, json = excluded.json
 _APPLICATION = int.from_bytes(b"XS2A")
 """The application id, which marks the file as ours."""
 
-_FORMAT = 3
+_FORMAT = 4
 """The version of the tables and documents, stored in the file. Files with another version are not touched."""
 
 _BUSY_SECONDS = 5.0
