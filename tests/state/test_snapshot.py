@@ -77,6 +77,18 @@ def put(store: MemoryStore, id: str, number: int) -> None:
     assert store.commit("s", {}, {}, {("things", id): {"n": number}})
 
 
+def test_documents_that_are_read_together_are_fetched_at_once() -> None:
+    far = Far()
+    for number in range(100):
+        put(far.near, str(number), number)
+
+    def work(documents: Documents) -> int:
+        return len(begun(documents).get_each("things", map(str, range(101))))
+
+    assert asyncio.run(run_transaction(far, work)) == 100
+    assert far.fetched == 1
+
+
 def test_work_waits_for_its_reads() -> None:
     far = Far()
     put(far.near, "a", 1)

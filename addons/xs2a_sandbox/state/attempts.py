@@ -149,7 +149,7 @@ async def _run_there[R](store: RemoteStore, attempt: Callable[[Documents], R], r
     snapshot = Snapshot(store, asyncio.get_running_loop().time() + _PATIENCE)
     if reader:
         store.habits.tell(reader, snapshot)
-        snapshot.expecting(SHARED, [SHARED_DOCUMENT], ())
+        snapshot.announce(SHARED, [SHARED_DOCUMENT])
     try:
         for number in range(1, TRIES + 1):
             await snapshot.begin()

@@ -215,7 +215,7 @@ class Snapshot:
     def sessions(self) -> dict[str, dict[str, int]]:
         return wait(self._store.sessions(self._deadline))
 
-    def expecting(self, session: str, keys: Sequence[Key], lists: Sequence[str]) -> None:
+    def announce(self, session: str, keys: Sequence[Key], lists: Sequence[str] = ()) -> None:
         """Fetch these together with the next fetch."""
         here = self._of(session)
         here.documents.update((key, _NOT_HERE) for key in keys if key not in here.documents)
@@ -289,7 +289,7 @@ class Prefetcher:
         """Make the snapshot fetch the documents that requests of this kind have read before."""
         if habit := self._kinds.get(reader.kind):
             keys = [(name, id if isinstance(id, str) else reader.ids[id]) for name, id in habit.documents]
-            snapshot.expecting(reader.session, keys, habit.lists)
+            snapshot.announce(reader.session, keys, habit.lists)
 
     def learn(self, reader: RequestKind, snapshot: Snapshot) -> None:
         """Remember the documents that the work has read."""

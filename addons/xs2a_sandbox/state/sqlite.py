@@ -156,6 +156,9 @@ class SqliteStore:
 
     expect = read
 
+    def announce(self, session: str, keys: Sequence[Key], lists: Sequence[str] = ()) -> None:
+        """Nothing has to be fetched."""
+
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         return self.view().list(session, collection)
 

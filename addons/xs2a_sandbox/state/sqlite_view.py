@@ -1,7 +1,7 @@
 """A process's cache of a SQLite file. Only documents that other processes may have changed are read again."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xs2a_sandbox.state.store import Document, Key
@@ -55,6 +55,9 @@ class SqliteView:
         return self._remember(place, self._store.find(*place)) if document is None else document
 
     expect = read
+
+    def announce(self, session: str, keys: Sequence[Key], lists: Sequence[str] = ()) -> None:
+        """Nothing has to be fetched."""
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         place = session, collection

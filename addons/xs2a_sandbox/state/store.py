@@ -3,7 +3,7 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, ItemsView, Iterator, Mapping
+from collections.abc import Awaitable, Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Protocol
@@ -72,6 +72,10 @@ class Documents(Protocol):
 
     def expect(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         """Like `read`, for a document that will be overwritten regardless of its content."""
+        ...
+
+    def announce(self, session: str, keys: Sequence[Key], lists: Sequence[str] = ()) -> None:
+        """Announce reads, so that a remote store is asked once for all of them."""
         ...
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
@@ -169,6 +173,9 @@ class MemoryStore:
         return version, None if text is None else self._document(version, text)
 
     expect = read
+
+    def announce(self, session: str, keys: Sequence[Key], lists: Sequence[str] = ()) -> None:
+        """Nothing has to be fetched."""
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         held = self._sessions.get(session)
@@ -333,6 +340,12 @@ class Transaction:
             seen = documents.get(id) if documents else None
         self._seen[key] = seen
         return seen
+
+    def get_each(self, collection: str, ids: Iterable[str]) -> dict[str, Document]:
+        """Return those of the documents that exist, by id."""
+        ids = list(ids)
+        self._store.announce(self.session, [(collection, id) for id in ids])
+        return {id: document for id in ids if (document := self.get(collection, id)) is not None}
 
     def get_own(self, collection: str, id: str) -> Document | None:
         """Return the session's own version of the document, without the test data."""

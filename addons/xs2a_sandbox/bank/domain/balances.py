@@ -136,8 +136,8 @@ def _find_total(call: Call, account: Mapping[str, Any]) -> _Total:
     valid_for = {"day": today.isoformat(), "testdata": _fingerprint(state.testdata()), "account": about}
     if kept and valid_for.items() <= kept.items() and (total := _correct(state, kept, changes)):
         return total
-    payments = (payment for id in state.own(MOVING) if (payment := _authorised(state.get("payments", id))))
-    total = _add_up(state, payments, about, today)
+    moving = map(_authorised, state.get_each("payments", state.own(MOVING)).values())
+    total = _add_up(state, filter(None, moving), about, today)
     if not changes:
         _keep(state, {**valid_for, **total.document()})
     return total

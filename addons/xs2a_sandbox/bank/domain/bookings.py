@@ -60,9 +60,8 @@ def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
         return []
     today = call.clock.today()
     moved = []
-    for id in moving:
-        payment = call.state.get("payments", id)
-        if payment is None or "authorised_on" not in payment:
+    for id, payment in call.state.get_each("payments", moving).items():
+        if "authorised_on" not in payment:
             continue
         for day, pending, name, amount, part in list_bookings(call.state, payment, account, today):
             order = (day, _instant(payment, day), payment.get("sequence", 0))
@@ -89,9 +88,8 @@ def standing_orders(call: Call, account: str) -> list[Document]:
     if call.static or not (moving := call.state.own(MOVING)):
         return []
     today, orders = call.clock.today(), []
-    for id in moving:
-        payment = call.state.get("payments", id)
-        if payment is None or payment.get("kind") != STANDING or payer_of(payment) != account:
+    for id, payment in call.state.get_each("payments", moving).items():
+        if payment.get("kind") != STANDING or payer_of(payment) != account:
             continue
         following = next((day for day in _until_next(payment, today) if day > today), None)
         if "authorised_on" not in payment or "cancelled_on" in payment or following is None:
@@ -115,9 +113,8 @@ def _instant(payment: Mapping[str, Any], day: date) -> datetime:
 def keep_booked(call: Call) -> None:
     """Record how far payments have been booked, so that bookings remain when the clock is set to an earlier time."""
     today = call.clock.today().isoformat()
-    for id in call.state.own(MOVING):
-        if payment := call.state.get("payments", id):
-            call.state.put("payments", id, {**payment, "booked_until": max(today, payment.get("booked_until", ""))})
+    for id, payment in call.state.get_each("payments", call.state.own(MOVING)).items():
+        call.state.put("payments", id, {**payment, "booked_until": max(today, payment.get("booked_until", ""))})
 
 
 def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:

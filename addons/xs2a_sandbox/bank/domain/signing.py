@@ -396,7 +396,7 @@ def _find_replaceable(state: Transaction, customers: set[str]) -> dict[str, Docu
     for customer in (_ANYBODY, *sorted(customers)):
         ids += long_list.read(state, _REPLACEABLE, customer)
     ids += state.written("consents")  # not noted yet
-    return {id: consent for id in ids if (consent := state.get("consents", id)) and _noted_under(consent)}
+    return {id: consent for id, consent in state.get_each("consents", ids).items() if _noted_under(consent)}
 
 
 def _forget_replaced(state: Transaction, customers: set[str]) -> None:

@@ -260,7 +260,7 @@ def _check_limits(call: Call, id: str, mandate: Mapping[str, Any], moneys: Seque
 def _earlier_payments(call: Call, mandate: str) -> list[tuple[str, Document]]:
     """Return the parts of all payments of the mandate that were not rejected, each with its day."""
     ids = dict.fromkeys((*long_list.read(call.state, _PAYMENTS_OF, mandate), *call.state.written("payments")))
-    payments = (call.state.get("payments", id) or {} for id in ids)
+    payments = call.state.get_each("payments", ids).values()
     of_mandate = (payment for payment in payments if payment.get("mandate") == mandate and "authorised_on" in payment)
     return [(payment["authorised_on"], part) for payment in of_mandate for part in payment["parts"]]
 
