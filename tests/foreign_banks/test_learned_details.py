@@ -45,8 +45,9 @@ def record() -> Iterator[Exchange]:
     """Yield a journey at a bank whose consents and payments come with a challenge."""
     both = ["BALANCE", "PAY"]
     asks, pays, code = "/asks", "/payments", {"code": "1234"}
-    ask = {"phone": "0101", "rights": both, "perDay": "3"}
+    ask = {"customer": "anna.kim", "rights": both, "perDay": "3"}
     yield taped(asks, consent(FULL, "WAITING", both, "3") | check(0, "WAITING"), "POST", status=201, body=ask, at=1)
+    yield taped(asks, {"code": "NO_CUSTOMER"}, "POST", status=404, body=ask | {"customer": "no.one"}, at=1)
     ask |= {"rights": ["PAY"], "perDay": "5"}
     waiting = consent(NARROW, "WAITING", ["PAY"], "5") | check(1, "WAITING")
     yield taped(asks, waiting, "POST", status=201, body=ask, at=2)
@@ -88,7 +89,7 @@ class App:
 
     def ask(self, rights: list[str], limit: str = "9") -> tuple[str, str]:
         """Return the number of a new consent and the id of its challenge."""
-        _, said = self.send("POST", "/asks", {"phone": "0101", "rights": rights, "perDay": limit})
+        _, said = self.send("POST", "/asks", {"customer": "anna.kim", "rights": rights, "perDay": limit})
         return said["consent"]["number"], said["check"]["checkId"]
 
     def ask_and_confirm(self, rights: list[str], limit: str = "9") -> str:
@@ -129,7 +130,7 @@ def test_what_ends_the_challenge_of_a_payment_ends_that_of_a_consent(app: App) -
 
 
 def test_texts_of_digits_stay_texts(app: App) -> None:
-    _, said = app.send("POST", "/asks", {"phone": "0101", "rights": ["PAY"], "perDay": "4"})
+    _, said = app.send("POST", "/asks", {"customer": "anna.kim", "rights": ["PAY"], "perDay": "4"})
     assert said["check"]["sent"] == "1"
 
 
@@ -158,3 +159,9 @@ def test_a_right_is_missing_also_where_the_recording_shows_another_one(app: App)
         403,
         {"code": "NO_RIGHT", "right": "BALANCE"},
     )
+
+
+def test_a_customer_who_does_not_exist_is_not_known_by_the_length_of_a_name(app: App) -> None:
+    ask = {"customer": "ji.li", "rights": ["PAY"], "perDay": "5"}
+    assert app.send("POST", "/asks", ask)[0] == 201
+    assert app.send("POST", "/asks", ask | {"customer": "no.one"}) == (404, {"code": "NO_CUSTOMER"})

@@ -27,6 +27,9 @@ _NICE = [
 """Numbers that a bank is likely to have as a limit."""
 _NICE_DAYS = (0, 1, 7, 14, 30, 31, 60, 90, 100, 180, 365, 366)
 
+_NOT_ABOUT_FORM = (401, 403, 404, 409, 410, 429)
+"""Statuses of errors about who asks or what exists, never about the length of a text."""
+
 
 def conditions_on_value(
     place: Place,
@@ -55,7 +58,8 @@ def conditions_on_value(
     texts = [value for value in good if isinstance(value, str)]
     if texts and len(texts) == len(good):
         short = [len(value) for value in _values(place, wanted) if isinstance(value, str)]
-        if short and 0 < max(short) < min(map(len, texts)):
+        is_about_form = not any(one.status in _NOT_ABOUT_FORM for one in wanted)
+        if is_about_form and short and 0 < max(short) < min(map(len, texts)):
             yield Condition(f"{guard}({source} | string | length) <= {max(short)}", 52, "form", place)
         pattern = pattern_of(texts)
         if wanted or len(good) > 1 or pattern:
