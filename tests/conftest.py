@@ -112,7 +112,7 @@ def _read_bundled_testdata_once() -> Iterator[None]:
 @contextmanager
 def _read_bundled_schemas_and_cassettes_once() -> Iterator[None]:
     """They never change either. Without this, each new engine checks all schemas and compiles its dialect."""
-    schemas, check, read, parse = loading._schemas, schema_files.check, yaml_reader.read, reader.parse
+    schemas, check, read, parse = loading.find_schemas, schema_files.check, yaml_reader.read, reader.parse
     check_layers, lay_foundation = layers.check, layers._foundation
     root = bundled("cassettes")
     sound = cache(lambda: check(SCHEMAS))
@@ -181,7 +181,7 @@ def _read_bundled_schemas_and_cassettes_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layers, "check", checked)
         patch.setattr(layers, "_foundation", founded)
-        patch.setattr(loading, "_schemas", lambda: schemas() if has_its_own() else SCHEMAS)
+        patch.setattr(loading, "find_schemas", lambda: schemas() if has_its_own() else SCHEMAS)
         patch.setattr(schema_files, "check", lambda files: list(sound()) if files is SCHEMAS else check(files))
         patch.setattr(yaml_reader, "read", document_of)
         patch.setattr(reader, "parse", parsed)

@@ -11,6 +11,7 @@ from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.errors import Unreadable
 from xs2a_sandbox.features.derive.hidden_words import find_hidden
 from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.tape import read_tape
 from xs2a_sandbox.redaction.rules import read
 
 FORM = [("Content-Type", "application/x-www-form-urlencoded")]
@@ -53,7 +54,7 @@ def test_words_are_listed_as_comments_the_most_likely_first(listed: str) -> None
         '  # - {words: [PERMISSAO_INATIVA], why: "/falhas/*/motivo, which only errors have"}',
         "  # - {words: [EXTRATO, PAGAR], why: /dados/rechte/*}",
         "  # - {words: [ANNA], why: /dados/apelido}",
-        "  # - {member: centavos, why: numbers such as 350000 in /dados/centavos}",
+        "  # - {path: /dados/centavos, why: numbers such as 350000}",
         '  # - {words: [consinto], why: "field decisao, which only requests have"}',
         '  # - {words: [mandacaru], why: "field senha, which only requests have"}',
     ]
@@ -67,7 +68,7 @@ def test_the_chosen_lines_are_rules(listed: str, tmp_path: Path) -> None:
 def test_a_list_in_which_nobody_chose_is_refused(listed: str, tmp_path: Path) -> None:
     file = tmp_path / "redaction.yaml"
     file.write_text(listed)
-    with pytest.raises(Unreadable, match="must be a list, not null"):
+    with pytest.raises(Unreadable, match="keep has no rules: remove the # before those that you choose"):
         read(file)
 
 
@@ -120,6 +121,31 @@ def test_a_recording_without_a_vault_has_no_words_to_list(tmp_path: Path, monkey
     assert "ANNA" not in result.output
 
 
+def test_a_recording_without_pseudonyms_has_nothing_to_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    redacted_tape(tmp_path, taped("/v1/consents", {"consentStatus": "valid", "ownerName": "Anna Weg"}))
+    tape(tmp_path / "plain", *BANK, redacted=None)
+    monkeypatch.chdir(tmp_path)
+    assert derive(tmp_path, "--words") == (
+        "Nothing to choose: no pseudonym in tape looks like a word or an amount of the bank.\n"
+    )
+    result = CliRunner().invoke(cli, ["derive", "--words", "plain", "--confdir", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "plain: nothing has a pseudonym, because this was recorded with --no-redact" in result.output
+
+
+def test_members_that_schemas_mark_as_personal_are_not_listed_and_not_restored(
+    listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "mine.schema.json").write_text('{"properties": {"apelido": {"x-personal": true}}}')
+    assert "ANNA" in listed
+    assert "ANNA" not in derive(tmp_path, "--words")
+    choose(listed, tmp_path)
+    with (tmp_path / "redaction.yaml").open("a") as file:
+        file.write("  - {words: [ANNA]}\n")
+    assert "ANNA" not in dialect(tmp_path)
+
+
 @pytest.mark.parametrize("flags", [["--dialect", "mine"], ["--by", "xs2a-1.84"], ["--dialect", "mine", "--check"]])
 def test_words_only_lists(flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     redacted_tape(tmp_path, *BANK)
@@ -152,8 +178,6 @@ def test_persons_that_look_like_words_of_the_bank_are_only_listed(
 
 
 def recorded(directory: Path, *entries: Exchange) -> list[str]:
-    from xs2a_sandbox.recording.tape import read_tape
-
     tape(directory, *entries)
     return [word for place in find_hidden(read_tape(directory)) for word in place.words]
 
@@ -163,3 +187,24 @@ def test_places_with_other_texts_than_words_are_left_out(tmp_path: Path) -> None
     assert recorded(tmp_path / "a", *(taped("/x", {"a": text}) for text in texts)) == []
     assert recorded(tmp_path / "b", *(taped("/x", {"a": text}) for text in ("QWRTZ", "", "booked"))) == ["QWRTZ"]
     assert recorded(tmp_path / "c", taped("/x", {"creditorName": "QWRTZ", "accessToken": {"a": "QWRTZ"}})) == []
+
+
+def test_ids_and_everything_in_personal_members_are_left_out(tmp_path: Path) -> None:
+    answer = {"codigo": "HEVPBCKPRCDSKGHY", "address": {"bairro": "QWRTZ"}, "estado": "QWRTZ"}
+    places = find_hidden(read_tape(tape(tmp_path / "a", taped("/x", answer)).parent.parent))
+    assert [place.name for place in places if place.words] == ["/estado"]
+
+
+def test_each_place_of_numbers_is_a_line_because_the_same_name_may_mean_an_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redacted_tape(
+        tmp_path,
+        taped("/x", {"acordo": {"numero": 24904}, "conta": {"numero": 4662053211}, "nota": "Qwr Tzu"}),
+        taped("/x", {"nota": 123456}),
+    )
+    monkeypatch.chdir(tmp_path)
+    assert derive(tmp_path, "--words").splitlines()[5:] == [
+        "  # - {path: /acordo/numero, why: numbers such as 24904}",
+        "  # - {path: /conta/numero, why: numbers such as 4662053211}",
+    ]

@@ -69,8 +69,15 @@ def test_the_path_with_the_fewest_stars_wins(rules) -> None:
         ("redaction: 1\nkeep: [{member: a, query: b}]", "2:20", "wrong-value: only one of member and query"),
         ("redaction: 1\nkeep: [{path: a}]", "2:15", "wrong-value: must be a JSON Pointer"),
         ("redaction: 1\nkeep: [{header: 'a b'}]", "2:17", "wrong-value: must be the name of a header"),
-        ("redaction: 1\nkeep: [{words: ['ANNA MAY']}]", "2:17", "wrong-value"),
-        ("redaction: 1\nkeep: [{words: [A-4711]}]", "2:17", "wrong-value"),
+        (
+            "redaction: 1\nkeep: [{words: ['ANNA MAY']}]",
+            "2:17",
+            'wrong-value: must be a word of at least two characters, without blanks, digits and @, not "ANNA MAY"\n',
+        ),
+        ("redaction: 1\nkeep: [{words: [A-4711]}]", "2:17", "wrong-value: must be a word of at least two characters"),
+        ("redaction: 1\nkeep: [{words: [x]}]", "2:17", "wrong-value: must be a word of at least two characters"),
+        ("redaction: 1\nkeep: [{words: []}]", "2:16", "wrong-value: must not be empty"),
+        ("redaction: 1\nkeep:\n", "2:6", "wrong-type: keep has no rules: remove the # before those"),
         ("redaction: 1\ndrop: [{words: [ANNA]}]", "2:9", "unknown-key: unknown key words"),
         ("redaction: 1\nreplace: [{media: text/html}]", "2:12", "unknown-key: unknown key media"),
         (

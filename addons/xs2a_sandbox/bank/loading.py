@@ -59,7 +59,7 @@ def read(
     """
     check_system()
     real = real or settings.real_banks()[-1]
-    schemas = _schemas()
+    schemas = find_schemas()
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
     configured = layers(settings, real)
     all_layers = [*configured, *([path] for path in paths if path not in more and not _is_in(path, configured))]
@@ -77,7 +77,7 @@ def read(
 
 def interface_and_schemas(settings: Settings) -> tuple[Interface, Schemas]:
     """Return the interface of the configured cassettes. Raises Unreadable."""
-    schemas = _schemas()
+    schemas = find_schemas()
     return interface.read(layers(settings), schemas, collect_handlers(), bank=_has_bank(settings)), schemas
 
 
@@ -119,7 +119,7 @@ def places(settings: Settings) -> list[Path]:
 
 def read_quirks() -> dict[str, Cassette]:
     """Return every quirk by its name. Raises Unreadable."""
-    schemas, problems = _schemas(), list[Problem]()
+    schemas, problems = find_schemas(), list[Problem]()
     files = quirks(bundled("cassettes") / QUIRKS, Path.cwd() / OWN / QUIRKS)
     read = {name: read_path(file, schemas, problems) for name, file in sorted(files.items())}
     if problems:
@@ -163,7 +163,8 @@ def _has_bank(settings: Settings) -> bool:
     return any(real.url is not None for real in settings.real_banks())
 
 
-def _schemas() -> Schemas:
+def find_schemas() -> Schemas:
+    """Return the schemas of the working directory, on top of the bundled ones."""
     own = Path.cwd() / "schemas"
     return Schemas([own, bundled("schemas")] if own.is_dir() else [bundled("schemas")])
 

@@ -68,6 +68,10 @@ DEFAULT = RedactionRules()
 def read(file: Path) -> RedactionRules:
     """Read rules. Raises Unreadable with every problem of the file."""
     rules = yaml_reader.read(file)
+    empty = [key for key in get_args(Action) if isinstance(rules.value, Mapping) and rules.value.get(key, ()) is None]
+    if empty:
+        text = "has no rules: remove the # before those that you choose, or remove this key"
+        raise Unreadable([rules.problem((key,), "wrong-type", f"{key} {text}") for key in empty])
     if problems := yaml_reader.complaints(rules, bundled_schema("redaction")):
         raise Unreadable(problems)
     actions: dict[str, dict[str, Action]] = {kind: {} for kind in ("member", "header", "query", "media", "path")}

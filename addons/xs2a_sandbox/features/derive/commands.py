@@ -16,6 +16,7 @@ from xs2a_sandbox.wording import say_count
 
 if TYPE_CHECKING:
     from xs2a_sandbox.recording.tape import Tape
+    from xs2a_sandbox.redaction.marked_members import MarkedMembers
 
 
 @command(
@@ -107,16 +108,19 @@ def _list_words(paths: Sequence[Path], settings: Settings) -> None:
     from xs2a_sandbox.recording.tape import join_tapes, read_tape
     from xs2a_sandbox.redaction import vault
 
-    tapes = [read_tape(path) for path in paths]
-    tape, file = join_tapes(tapes), settings.confdir / vault.FILE
+    tape, file = join_tapes([read_tape(path) for path in paths]), settings.confdir / vault.FILE
+    names = " ".join(map(str, paths))
+    if not any(tape.keys):
+        raise ConfigError(f"{names}: nothing has a pseudonym, because this was recorded with --no-redact")
     values = vault.read(file, settings.confdir).values if file.exists() else {}
     real = {pseudonym: text for key in tape.keys if key for pseudonym, text in values.get(key, {}).items()}
     if not real:
         raise ConfigError(
-            f"{', '.join(map(str, paths))}: no vault at {file} has real values of pseudonyms in this recording. Run "
-            "this on the machine, and with the --confdir, that the recording was made with"
+            f"{names}: no vault at {file} has real values of pseudonyms in this recording. Run this on the machine, "
+            "and with the --confdir, that the recording was made with"
         )
-    for line in rule_lines(" ".join(map(str, paths)), find_hidden(tape), real):
+    lines = rule_lines(names, find_hidden(tape, _marked_members()), real)
+    for line in lines or [f"Nothing to choose: no pseudonym in {names} looks like a word or an amount of the bank."]:
         click.echo(line)
 
 
@@ -131,7 +135,15 @@ def _read(paths: Sequence[Path], settings: Settings) -> "Tape":
         return tape
     from xs2a_sandbox.features.derive.hidden_words import keep
 
-    return keep(tape, vault.read(file, settings.confdir), rules_of(settings))
+    return keep(tape, vault.read(file, settings.confdir), rules_of(settings), _marked_members())
+
+
+def _marked_members() -> "MarkedMembers":
+    from xs2a_sandbox.bank.loading import find_schemas
+    from xs2a_sandbox.redaction.marked_members import MarkedMembers
+
+    schemas = find_schemas()
+    return MarkedMembers.of(schemas.marked("x-secret"), schemas.marked("x-personal"), ())
 
 
 def _check_dialect(settings: Settings, paths: Sequence[Path]) -> None:
