@@ -165,10 +165,13 @@ def test_a_second_journey_is_answered_like_the_bank(
 
 
 CHOSEN = {
-    "jacaranda": (("motivo", "situacao", "escopos", "/*/tipo", "periodo"), (43, 40, 3, 5, 21)),
-    "bursztyn": (("blad", "stan", "decyzja", "strona"), (42, 35, 1, 2, 16)),
+    "jacaranda": (("motivo", "situacao", "escopos", "/*/tipo", "periodo"), (45, 45, 3, 5, 25)),
+    "bursztyn": (("blad", "stan", "decyzja", "strona"), (46, 43, 2, 3, 17)),
 }
-"""The lines of `derive --words` with words of the bank, by what they contain, and at least how many are right then."""
+"""The lines of `derive --words` with words of the bank, by what they contain, and at least how many are right then.
+
+One step is left, as in the redacted rows above.
+"""
 
 
 @pytest.mark.slow
