@@ -14,10 +14,10 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import to_har
 from xs2a_sandbox.redaction.real_values import KeptRestorer
 from xs2a_sandbox.redaction.redactor import Redactor
-from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
+from xs2a_sandbox.redaction.rules import DEFAULT, PathRule, RedactionRules
 
 WORDS = frozenset({"AGUARDANDO", "RECUSADA", "nao"})
-RULES = RedactionRules(words=WORDS, members={"centavos": "keep"})
+RULES = RedactionRules(words=WORDS, members={"centavos": "keep"}, paths=(PathRule(("ids", "1"), "keep"),))
 APP = "http://localhost/back"
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 PERSONS = ("ANNA", "GRÜNWALD", "ROSA", "MUSTERGASSE", "SIEMENS", "Omas Sparkonto", "anna", "Haushaltskasse")
@@ -127,6 +127,7 @@ def test_a_vault_restores_what_rules_keep_as_if_they_had_been_there_before() -> 
     for before, after in zip(old, new, strict=True):
         assert content(restorer.entry(before)) == content(after)
     assert "350000" in shown(restorer.entry(old[-3]))
+    assert "66123456" in shown(restorer.entry(old[-2]))
 
 
 def test_without_rules_nothing_is_restored() -> None:
