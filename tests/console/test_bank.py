@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.console.browser import ACCOUNT, Browser, payment
+from tests.console.browser import ACCOUNT, TOKEN, Browser, payment
 from xs2a_sandbox.clock import REAL
 
 BANK = "/_sandbox/console/bank"
@@ -196,3 +196,22 @@ def test_an_account_shows_the_money_that_can_be_paid_from_it(browser: Browser) -
 
 def test_a_filter_that_fits_nothing_says_so(browser: Browser) -> None:
     assert "No document fits." in browser.page("/_sandbox/console/bank?filter=nowhere")
+
+
+@pytest.mark.parametrize(
+    ("collection", "document"),
+    [
+        ("accounts", {"currency": "EUR", "balances": "none"}),
+        ("authorisations", {"family": ["payment"], "resource": {"id": 1}}),
+        ("authorisations", {"family": "payment", "resource": "gone", "status": "received"}),
+        ("baskets", {"payments": 5}),
+        ("consents", {"status": "valid", "accounts": 5}),
+    ],
+)
+def test_a_document_that_was_written_in_another_form_is_shown(
+    browser: Browser, collection: str, document: dict[str, object]
+) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    browser.app_asks("PUT", f"/_sandbox/state/{collection}/odd", json=document, headers=headers)
+    assert "odd" in browser.page(BANK + f"?show={collection}")
+    assert "odd" in browser.page(f"{BANK}/{collection}/odd")

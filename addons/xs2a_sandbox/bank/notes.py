@@ -1,4 +1,4 @@
-"""What a transaction notes beside the documents that it writes, so that later requests need not search for it."""
+"""Notes about the documents that a transaction writes. With them, later requests need not search all documents."""
 
 from xs2a_sandbox.bank import timeline
 from xs2a_sandbox.bank.domain import balances, signing

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from xs2a_sandbox.bank.callbacks import note_callbacks
 from xs2a_sandbox.bank.domain import schedule, signing
+from xs2a_sandbox.bank.domain.documents import INVALID
 from xs2a_sandbox.bank.domain.lifecycle import OVER
 from xs2a_sandbox.bank.domain.testdata_cache import for_each_testdata
 from xs2a_sandbox.bank.handlers import consents
@@ -150,7 +151,7 @@ def _happen(call: Call, agenda: Document, now: str) -> None:
         undo = state.trial()
         try:
             _KINDS[event.collection].happen(call, event.id, document)
-        except (BankError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (BankError, *INVALID) as error:
             # A user has written an invalid document. Skip its event and continue with the others.
             undo()
             text = "skipped the event of %s %s at %s, because its document cannot be used: %r"
@@ -190,7 +191,7 @@ def _event(state: Transaction, collection: str, id: str) -> Event | None:
     try:
         at = _KINDS[collection].due(document)
         return Event(_text(at), int(document.get("sequence", 0)), collection, id) if at else None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+    except INVALID:
         return None
 
 

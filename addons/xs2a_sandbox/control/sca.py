@@ -43,7 +43,11 @@ def _visit(call: Call, id: str) -> Visit:
     """Return the payment user's visit for the authorisation. Raises Refused."""
     id = as_kept(id)
     if authorisation := call.state.get(AUTHORISATIONS, id):
-        return Visit(call, FAMILIES[authorisation["family"]], authorisation["resource"], id, link="")
+        family, resource = FAMILIES.get(str(authorisation.get("family"))), authorisation.get("resource")
+        if family and isinstance(resource, str):
+            return Visit(call, family, resource, id, link="")
+        text = f"the authorisation {id} was written without what it is for: its family and resource"
+        raise Refused(404, "authorisation-unknown", text)
     raise Refused(404, "authorisation-unknown", f"the session {call.session.id} has no authorisation {id}")
 
 
@@ -57,7 +61,7 @@ def _check_undecided(visit: Visit) -> None:
     status = state_of(AUTHORISATIONS, visit.authorisation)
     if status in SCA.final:
         raise Refused(409, "decided", f"the authorisation {visit.id} is {status}: it cannot change any more")
-    if visit.authorisation["approach"] == "embedded":
+    if visit.authorisation.get("approach") == "embedded":
         text = f"the authorisation {visit.id} is embedded: the app sends password and one-time password itself"
         raise Refused(409, "embedded", text)
     family, id = visit.family, visit.resource_id

@@ -278,7 +278,7 @@ class _Kept(_Restoring):
     def number(
         self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
     ) -> str:
-        # A number that is always kept is no pseudonym, although one may be equal to it.
+        # Numbers that redaction never replaces are no pseudonyms, even if a pseudonym happens to be the same.
         return self._values.get(text, text) if action == "keep" and not self.is_harmless(name, text) else text
 
     def _of_a_person(self, text: str, depth: int = 0) -> str:

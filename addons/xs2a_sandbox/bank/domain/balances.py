@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from xs2a_sandbox.bank.domain.accounts import with_id
 from xs2a_sandbox.bank.domain.bookings import DECIDING, convert, credited_iban, list_bookings
+from xs2a_sandbox.bank.domain.documents import INVALID
 from xs2a_sandbox.bank.domain.signing import MOVING, payer_of
 from xs2a_sandbox.bank.domain.testdata_cache import for_each_testdata
 from xs2a_sandbox.cassette import Call
@@ -30,8 +31,6 @@ _TOTALS = "_totals"
 """The collection of the totals, by account."""
 _CREDITED = "_credited"
 """The collection of the accounts with totals, by IBAN: payments name their payees by number."""
-_INVALID = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What documents raise that a user has written without care."""
 
 type _Change = tuple[Document | None, Document | None]
 """An authorised payment before and after the transaction."""
@@ -87,7 +86,7 @@ def list_available(call: Call) -> dict[str, Document]:
     """Return the money that can be paid from each account, by id. An account with an incomplete document has none."""
     listed: dict[str, Document] = {}
     for id, account in call.state.all("accounts").items():
-        with suppress(ArithmeticError, LookupError, TypeError, ValueError):
+        with suppress(*INVALID):
             listed[id] = {"amount": str(compute_available(call, id, account)), "currency": account["currency"]}
     return listed
 
@@ -114,7 +113,7 @@ def note_totals(state: Transaction) -> None:
     for change in _list_changes(state):
         try:
             accounts = _find_accounts(state, change)
-        except _INVALID:
+        except INVALID:
             accounts = list(state.own(_TOTALS))
         for account in accounts:
             changes.setdefault(account, []).append(change)
@@ -162,7 +161,7 @@ def _correct(state: Transaction, kept: Mapping[str, Any], changes: Sequence[_Cha
     try:
         less = _add_up(state, filter(None, (before for before, _ in changes)), account, day)
         more = _add_up(state, filter(None, (now for _, now in changes)), account, day)
-    except _INVALID:
+    except INVALID:
         return None
     if less.last and less.last == was.last and more.last < was.last:
         return None

@@ -12,7 +12,8 @@ from xs2a_sandbox.wording import say_count
 _WITH_STATES = {AUTHORISATIONS, *(family.collection for family in FAMILIES.values())}
 """The collections whose documents have a state. The status of an account means something else."""
 _AUTHORISED = frozenset(transition.to for transition in CONSENT.transitions if transition.event == "authorised by all")
-
+INVALID = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""The errors that a document causes if a user has written it in another form."""
 
 type Members = Mapping[str, Any]
 type State = Mapping[str, dict[str, Any]]

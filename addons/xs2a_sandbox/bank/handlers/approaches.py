@@ -244,8 +244,8 @@ def pick_approach(psu: Mapping[str, Any] | None, approach: str, options: Mapping
     OAuth counts as a redirect.
     """
     ours = options["approaches"]
-    theirs = psu.get("approaches") if psu else None
-    able = [approach for approach in theirs if approach in ours] or ours if theirs else ours
+    theirs = (psu or {}).get("approaches") or ()
+    able = [approach for approach in theirs if approach in ours] or ours
     if approach == REDIRECT and approach not in able and OAUTH in able:
         return OAUTH
     return approach if approach in able else str(able[0])

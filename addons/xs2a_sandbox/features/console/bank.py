@@ -54,7 +54,7 @@ _NEWEST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ShownCollection:
     """A collection on the page. `count` is the number of its documents, of which `rows` may be only the newest."""
 
     title: str
@@ -95,17 +95,17 @@ async def bank(visit: ConsoleVisit) -> Response:
     )
 
 
-def _list(state: State, searched: str, shown: str) -> Iterator[Listing]:
+def _list(state: State, searched: str, shown: str) -> Iterator[ShownCollection]:
     """Yield the collections: those that the user searches or asks for are open, otherwise those that requests fill."""
     for title, name in _COLLECTIONS:
         documents = state.get(name, {})
         rows = [row(name, id, document, state) for id, document in reversed(documents.items())]
         if searched:
             if found := [one for one in rows if _fits(one, searched)]:
-                yield Listing(title, name, found, len(found), is_open=True)
+                yield ShownCollection(title, name, found, len(found), is_open=True)
         elif rows:
             is_open = name == shown if shown else any(one["created"] for one in rows)
-            yield Listing(title, name, rows if name == shown else rows[:_NEWEST], len(rows), is_open)
+            yield ShownCollection(title, name, rows if name == shown else rows[:_NEWEST], len(rows), is_open)
 
 
 def _fits(row: Mapping[str, str], searched: str) -> bool:
@@ -160,7 +160,7 @@ async def document(visit: ConsoleVisit) -> Response:
 
 def _find_resource(authorisation: Mapping[str, Any], state: State) -> dict[str, str] | None:
     """Return what an authorisation is for, as an entry of a list, or None if it no longer exists."""
-    family, id = FAMILIES.get(authorisation.get("family", "")), str(authorisation.get("resource") or "")
+    family, id = FAMILIES.get(str(authorisation.get("family"))), str(authorisation.get("resource") or "")
     found = state.get(family.collection, {}).get(id) if family else None
     return row(family.collection, id, found, state) if family and found else None
 
@@ -173,7 +173,10 @@ async def _list_events(
     If there are none, also return the reason.
     """
     if collection == AUTHORISATIONS:
-        answer = await visit.ask("GET", f"sca/{quote(id, safe='')}")
+        try:
+            answer = await visit.ask("GET", f"sca/{quote(id, safe='')}")
+        except Refused as refused:
+            return [], str(refused)
         leads = {transition.event: transition.to for transition in SCA.transitions}
         events = [(name, name, leads[_DECISIONS[name]]) for name in answer["decisions"]]
         return events, answer["closed"] or ""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from xs2a_sandbox.bank.domain.accounts import number_of
-from xs2a_sandbox.bank.domain.documents import State, describe, end_to_end_ids, format_money, name_of, state_of
+from xs2a_sandbox.bank.domain.documents import INVALID, State, describe, end_to_end_ids, format_money, name_of, state_of
 from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, SCA, Machine
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 
@@ -23,7 +23,12 @@ _FAILING = ("refused", "fail", "funds do not cover it", "withdrawn by the custom
 def row(collection: str, id: str, document: Any, state: State) -> dict[str, str]:
     """Return an entry of a list. `state` has the documents to which this one refers."""
     members = document if isinstance(document, dict) else {}
-    machine, status, title = MACHINES.get(collection), state_of(collection, members), name_of(collection, members)
+    machine, status = MACHINES.get(collection), state_of(collection, members)
+    try:
+        title, references = name_of(collection, members), " ".join(end_to_end_ids(members))
+        details = [word for word in _details(collection, id, members, state) if word not in title]
+    except INVALID:
+        title, references, details = "", "", ["not in the form in which the bank stores it"]
     return {
         "collection": collection,
         "id": id,
@@ -32,8 +37,8 @@ def row(collection: str, id: str, document: Any, state: State) -> dict[str, str]
         "status": status,
         "meaning": machine.meanings.get(status, "") if machine else "",
         "created": str(members.get("created_at") or "")[:19].replace("T", " "),
-        "references": " ".join(end_to_end_ids(members)),
-        "details": ", ".join(word for word in _details(collection, id, members, state) if word not in title),
+        "references": references,
+        "details": ", ".join(details),
     }
 
 

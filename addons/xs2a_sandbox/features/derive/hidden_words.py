@@ -1,7 +1,7 @@
 """Finds what may be the bank's own words and amounts in a redacted recording, so that a person can decide to keep them.
 
-Nothing here is kept without that person: a recording cannot show for certain that a word names nobody. A state changes
-when it is read again, but so does the name of the latest payee; a page offers words, but also nicknames of accounts.
+The person has to decide, because a recording cannot prove that a word is not a name. A state changes when it is read
+again, but so does the name of the latest payee; a page offers words, but also nicknames of accounts.
 """
 
 import re

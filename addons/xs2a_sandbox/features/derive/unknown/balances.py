@@ -18,9 +18,10 @@ from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
 
 @dataclass(frozen=True)
 class Taken:
-    """What things take from an account: the amount at `amount`, in these states. The place `of` names the account.
+    """Things of a kind that reduce the balance of an account while they are in one of these states.
 
-    A star in `amount` is for all entries of a list.
+    Their requests have the amount at the place `amount`, where a star stands for all entries of a list, and the account
+    at the place `of`.
     """
 
     kind: ThingKind
@@ -82,7 +83,7 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
 def _find_taken(
     scopes: ExchangeScopes, per: ThingLookup, values: Sequence[tuple[SeenExchange, Any]]
 ) -> tuple[Sequence[Taken], bool]:
-    """Return what explains the values of a balance: things of one kind, or else of two; and whether it does exactly."""
+    """Return the things that explain a balance, of one kind or else of two, and whether the numbers agree exactly."""
     possible = {taken: [_sum(scopes, per, taken, one) for one, _ in values] for taken in _possible(scopes, per)}
     accounts = [scopes.row_key(per, one) for one, _ in values]
     numbers = [_number(value) for _, value in values]

@@ -26,7 +26,7 @@ class DateForm:
 
     @property
     def is_local(self) -> bool:
-        """Whether a time has no zone, so that it may be that of the bank's."""
+        """Whether a time is written without a zone. Then it may be the local time of the bank."""
         return bool(self.code) and not self.code.endswith(("Z", "+00:00"))
 
     @cached_property

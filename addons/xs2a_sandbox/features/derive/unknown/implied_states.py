@@ -1,4 +1,4 @@
-"""Changes of states that nobody looked at: other things show them, or the day and the number of a payment's request."""
+"""States that a thing must have had although no answer shows them: other things show them, or a day in its request."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from xs2a_sandbox.features.derive.unknown.states import ByEnd, ByRequest, ByTime
 from xs2a_sandbox.features.derive.unknown.things import StateChange, ThingKind, World
 
 _STEM = 4
-"""So many letters of two words for states are the same if they mean the same."""
+"""Two words for states mean the same if at least so many of their first letters are the same."""
 
 
 def add_implied_states(world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
@@ -26,7 +26,7 @@ def add_implied_states(world: World, machines: Mapping[ThingKind, StateMachine])
 def _pass_through(
     world: World, machine: StateMachine, change: ByRequest, machines: Mapping[ThingKind, StateMachine]
 ) -> None:
-    """Add the state that things of another kind have for a while after the same request, if nobody looked so soon."""
+    """Add a state that only lasts for a while. Things of another kind show it after the same request."""
     for other in machines.values():
         for known in other.by_request if other is not machine else ():
             timed = next((one for one in other.by_time if one.before == known.after), None)
@@ -63,7 +63,7 @@ def _put_between(machine: StateMachine, change: ByRequest, timed: ByTime, middle
 
 
 def _become_due(world: World, machine: StateMachine, change: ByRequest) -> None:
-    """Add that things that wait for a day become on this day what the others have become."""
+    """Let things that wait for a day end on this day in the state in which the others have ended."""
     usual = next((one for one in machine.by_request if one.before == change.before and one.after != change.after), None)
     place = _find_day(machine, change)
     if usual is None or place is None or not is_alike(world, usual.one, change.one):

@@ -1,4 +1,4 @@
-"""Standing orders: they pay again and again, by a number and a first day that their request has."""
+"""Standing orders: their request has the first day and the number of the payments."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ def _find(machine: StateMachine) -> Iterator[ByPayments]:
 
 
 def count_paid(order: ByPayments, sent: Any, time: datetime) -> int:
-    """Return how often a thing that nobody has stopped had paid. `sent` is the request that made it."""
+    """Return how many payments a standing order had made by this time, if nobody has stopped it."""
     days = time.date() - order.form.day(value_at(sent, order.start))
     return int(min(max(days // timedelta(days=order.days) + 1, 0), value_at(sent, order.count)))
 

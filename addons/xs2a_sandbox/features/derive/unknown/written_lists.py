@@ -43,7 +43,7 @@ def write_entries(listing: Listing) -> dict[str, Any]:
 
 
 def check_parameters(listing: Listing, checks: Sequence[LearnedCheck]) -> Iterator[LearnedCheck]:
-    """Yield, as guesses, that a period does not end before it begins, and that there is no page before the first.
+    """Yield two guesses: a period cannot end before it begins, and there is no page before the first.
 
     They are answered like other bad parameters.
     """
