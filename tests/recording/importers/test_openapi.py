@@ -341,6 +341,15 @@ def test_what_json_schema_does_not_allow_is_left_out_and_noted(home: Path) -> No
     assert re.search(r"document\.yaml:\d+: /v1/b\.\{format\} is left out: 'b\.\{format\}' must be either", output)
 
 
+ENDLESS = """openapi: 3.0.0
+info: {{title: A, version: "1"}}
+paths:
+  /a:
+    get: {{responses: {{200: {{content: {{application/json: {{schema: {{$ref: "#/components/schemas/A"}}}}}}}}}}}}
+components: {{schemas: {{A: {}}}}}
+"""
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -375,6 +384,7 @@ def test_what_json_schema_does_not_allow_is_left_out_and_noted(home: Path) -> No
             "openapi: 3.0.0\npaths: {/a: {$ref: '#/paths/~1a'}}\n",
             "document.yaml:2:20: error schema: #/paths/~1a refers to itself",
         ),
+        (ENDLESS.format("{$ref: '#/components/schemas/A'}"), "#/components/schemas/A refers to itself"),
     ],
 )
 def test_a_broken_document_gets_an_error_with_its_place(home: Path, content: str, complaint: str) -> None:
@@ -384,6 +394,20 @@ def test_a_broken_document_gets_an_error_with_its_place(home: Path, content: str
     assert result.exit_code == 2
     assert complaint in result.output
     assert not (home / "cassettes").exists()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "{allOf: [{$ref: '#/components/schemas/A'}]}",
+        "{anyOf: [{$ref: '#/components/schemas/A'}]}",
+        "{type: object, required: [a, b, c, d], additionalProperties: {$ref: '#/components/schemas/A'}}",
+    ],
+)
+def test_a_schema_that_needs_itself_without_end_gets_a_dialect(home: Path, schema: str) -> None:
+    (home / "document.yaml").write_text(ENDLESS.format(schema))
+    result = run("document.yaml", "--dialect", "bank")
+    assert result.exit_code == 0, result.output
 
 
 def test_the_name_of_the_dialect_is_needed_and_free(home: Path) -> None:

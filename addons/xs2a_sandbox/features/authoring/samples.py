@@ -61,6 +61,9 @@ def _of_schema(node: Node, whole: bool, above: tuple[int, ...]) -> Any:
         if values := schema.get(keyword):
             return values[0]
     kinds = _kinds(schema)
+    if above.count(id(schema)) > 1:
+        # No value fits a schema that needs itself without end.
+        return {} if "object" in kinds else None
     if "null" in kinds:
         if not whole:
             return None

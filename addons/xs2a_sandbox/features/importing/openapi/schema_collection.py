@@ -58,6 +58,7 @@ class SchemaCollection:
 
     def _refer(self, reference: str, file: Path) -> str:
         target = self._document.follow(reference, file)
+        self._document.resolve(target)  # a schema that only refers to itself has no samples
         pointer = reference.partition("#")[2]
         if (key := (target.file, pointer)) not in self._names:
             self._names[key] = name = self._free(pointer.rpartition("/")[2] or target.file.stem)
