@@ -2,20 +2,28 @@
 
 import json
 import os
+import shutil
+import socket
+import subprocess
 import urllib.request
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep
 
 from machine import usage
+from msgspec import structs
 from served import Server, generator, server
 from table import Row
 from throughput import load
 
-from xs2a_sandbox.http import Request
+from xs2a_sandbox.http import Headers, Request
 
 LEAST = 0.9
 """Minimum ratio to the requests per CPU second that one worker answers."""
+LEAST_WRITES = 0.8
+"""The same for writes to Redis. Two free cores then write 1.6 times as much as one."""
 MOST_SHARE = 0.6
 """Maximum share of the requests at the busier worker."""
 _JOURNALED = 1000
@@ -23,39 +31,76 @@ _JOURNALED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`least` is not set for writes to a file, because only one process writes at a time."""
+    """`least` is not set for writes to a file, because only one process writes at a time.
+
+    With `in_sessions` each request has a session of its own, because the requests of one session wait for each other.
+    """
 
     what: str
     port: str
     load: str
     least: float | None = LEAST
+    in_sessions: bool = False
 
 
 READS = Way("direct door", "direct", "plain"), Way("proxy door", "proxy", "forward")
 WRITES = Way("direct door, payment initiation", "direct", "plain", None)
+REDIS_WRITES = Way(
+    "direct door, payment initiation in its own session", "direct", "plain", LEAST_WRITES, in_sessions=True
+)
 
 
 def rows(confdir: Path, read: Request, write: Request, rounds: int, count: int) -> list[Row]:
     """Measure one worker and two in turn while both are running. Return the best round of each."""
+    work = [*((way, read) for way in READS), (WRITES, write)]
+    found = _rows("SQLite", lambda workers: f"sqlite:{confdir}/{workers}-workers.db", work, confdir, rounds, count)
+    if program := shutil.which("redis-server"):
+        with _redis(program, confdir) as url:
+            found += _rows("Redis", lambda _: url, [(REDIS_WRITES, write)], confdir, rounds, count)
+    return found
+
+
+def _rows(
+    store: str,
+    state: Callable[[int], str],
+    work: list[tuple[Way, Request]],
+    confdir: Path,
+    rounds: int,
+    count: int,
+) -> list[Row]:
     with ExitStack() as stack:
-        started = {workers: stack.enter_context(_serve(confdir, workers)) for workers in (1, 2)}
-        return [
-            row
-            for way, request in [*((way, read) for way in READS), (WRITES, write)]
-            for row in _measured(started, way, request, confdir, rounds, count)
-        ]
+        started = {n: stack.enter_context(_serve(confdir, n, state(n))) for n in (1, 2)}
+        return [row for way, request in work for row in _measured(store, started, way, request, confdir, rounds, count)]
 
 
-def _serve(confdir: Path, workers: int) -> AbstractContextManager[Server]:
-    state = confdir / f"{workers}-workers.db"
-    arguments = ["--workers", str(workers), "--state", f"sqlite:{state}", "--journal", str(_JOURNALED)]
+@contextmanager
+def _redis(program: str, directory: Path) -> Iterator[str]:
+    """Run a Redis server, and return its URL when it listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), "--save", ""]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(500):
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                sleep(0.02)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.kill()
+
+
+def _serve(confdir: Path, workers: int, state: str) -> AbstractContextManager[Server]:
+    arguments = ["--workers", str(workers), "--state", state, "--journal", str(_JOURNALED)]
     ports = ["--port", "0", "--proxy-port", "0", "--tls-port", "off"]
     return server("command", "serve", *ports, *arguments, "--confdir", str(confdir), directory=confdir)
 
 
 def _measured(
-    started: dict[int, Server], way: Way, request: Request, confdir: Path, rounds: int, count: int
+    store: str, started: dict[int, Server], way: Way, request: Request, confdir: Path, rounds: int, count: int
 ) -> list[Row]:
+    if way.in_sessions:
+        request = structs.replace(request, headers=Headers((*request.headers, ("X-Sandbox-Session", "{journey}"))))
     costs = dict.fromkeys(started, float("inf"))
     of_first = 0
     for _ in range(rounds):
@@ -67,7 +112,7 @@ def _measured(
     more = max(share, 1 - share)
     return [
         Row(
-            f"{way.what}, two workers on SQLite: requests for CPU",
+            f"{way.what}, two workers on {store}: requests for CPU",
             f"{1e6 / costs[2]:,.0f} a second",
             f"{1e6 / costs[1]:,.0f} of one worker",
             costs[1] / costs[2],
