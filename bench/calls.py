@@ -197,8 +197,17 @@ def main() -> None:
         calls, bytecodes = count_work(question)
         print(f"{arguments.request}: {calls.total()} calls of {len(calls)} functions, {bytecodes.total():,} bytecodes")
         print("bytecodes calls")
-        for place, count in bytecodes.most_common():
-            print(f"{count:9} {calls[place]:5} {place}")
+        for title, of in (("by folder", _by_folder), ("by function", Counter)):
+            ran, called = of(bytecodes), of(calls)
+            print(title, *(f"{count:9} {called[place]:5} {place}" for place, count in ran.most_common()), sep="\n")
+
+
+def _by_folder(counts: Counter[str]) -> Counter[str]:
+    by_folder: Counter[str] = Counter()
+    for place, count in counts.items():
+        folder, slash, _ = place.partition("/")
+        by_folder[folder if slash else "compiled when files are loaded, or Python's own"] += count
+    return by_folder
 
 
 if __name__ == "__main__":
