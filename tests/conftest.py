@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import ssl
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,9 @@ from xs2a_sandbox.errors import Problem
 settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile("quick")
+
+# A shell starts programs in the background with this signal ignored, and they pass that on to the servers of tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
