@@ -31,6 +31,7 @@ def value(source: str, **roots: Any) -> Any:
         ("'31.01.2026' | strptime('%d.%m.%Y')", "2026-01-31"),
         ("'20260131' | strptime('%Y%m%d') < today()", False),
         ("'20260131120000' | strptime('%Y%m%d%H%M%S')", "2026-01-31T12:00:00+00:00"),
+        ("'2026-01-31T02:00:00+05:30' | strptime('%Y-%m-%dT%H:%M:%S%z')", "2026-01-30T20:30:00+00:00"),
         ("'31.02.2026' | strptime('%d.%m.%Y')", None),
         ("'grüße' | sha256", "goXRrYTGtuR107UNv5A4nIx6B6J42a5G1WmMvocuODQ="),
         ("query.nothing | sha256", None),

@@ -53,13 +53,15 @@ def strftime(value: Any, pattern: str) -> str | None:
 
 
 def strptime(value: Any, pattern: str) -> str | None:
-    """Read a date or a time in UTC, and return it as in ISO 8601. Null if the text does not have this form."""
+    """Read a date or a time, and return it as in ISO 8601, a time in UTC. Null if the text does not have this form."""
     try:
         moment = datetime.strptime(to_text(value), pattern)
     except ValueError:
         return None
     has_time = any(mark in pattern for mark in ("%H", "%I", "%T", "%X", "%c"))
-    return moment.replace(tzinfo=UTC).isoformat() if has_time else moment.date().isoformat()
+    if not has_time:
+        return moment.date().isoformat()
+    return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def _moment(value: Any) -> date | datetime | None:

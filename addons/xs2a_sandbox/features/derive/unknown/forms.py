@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from string import ascii_uppercase
 from typing import Any
@@ -27,7 +27,19 @@ class DateForm:
     @property
     def is_local(self) -> bool:
         """Whether a time is written without a zone. Then it may be the local time of the bank."""
-        return bool(self.code) and not self.code.endswith(("Z", "+00:00"))
+        return bool(self.code) and not self.code.endswith("Z") and not self._zone
+
+    @property
+    def _zone(self) -> str:
+        """The offset at the end of a time, such as +05:30."""
+        found = _ZONE.search(self.code)
+        return found[0] if found else ""
+
+    @property
+    def offset(self) -> int:
+        """How many seconds a time is ahead of UTC, as it says itself."""
+        zone = self._zone
+        return int(f"{zone[0]}1") * (int(zone[1:3]) * 3600 + int(zone[4:]) * 60) if zone else 0
 
     @cached_property
     def pattern(self) -> str:
@@ -39,27 +51,31 @@ class DateForm:
         """Return the expression that writes a date, or seconds since 1970."""
         if not self.code:
             return source
+        source = f"({source} {self.offset:+})" if self.offset else source
         return f"{source} | strftime('{self.code}')" + (" | int" if self.is_number else "")
 
     def read(self, source: str) -> str:
         """Return the expression that reads it as ISO 8601."""
         if not self.code:
             return f"({source} | strftime('%Y-%m-%d'))"
-        return f"({source}{' | string' if self.is_number else ''} | strptime('{self.code}'))"
+        code = self.code.removesuffix(self._zone) + "%z" if self.offset else self.code
+        return f"({source}{' | string' if self.is_number else ''} | strptime('{code}'))"
 
     def moment(self, value: Any) -> datetime:
         if not self.code:
             return datetime.fromtimestamp(int(value), UTC)
-        return datetime.strptime(str(value), self.code).replace(tzinfo=UTC)
+        return datetime.strptime(str(value), self.code).replace(tzinfo=UTC) - timedelta(seconds=self.offset)
 
     def day(self, value: Any) -> date:
-        return self.moment(value).date()
+        """Return the day as it is written, which is that of the zone."""
+        return (self.moment(value) + timedelta(seconds=self.offset)).date()
 
 
+_ZONE = re.compile(r"(?<=\d\d|%S)[+-]\d\d:\d\d$")
 _FORMS = tuple(
     DateForm(code)
     for code in (
-        *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.000Z", "%Y-%m-%dT%H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S"),
+        *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.000Z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"),
         *("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%Y%m%d%H%M%S"),
         *("%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
     )
@@ -70,16 +86,22 @@ def date_form(value: Any) -> DateForm | None:
     """Return the form of a date or time, or None for anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
-    text = str(value)
     if isinstance(value, int) and 1_500_000_000 < value < 2_500_000_000:
         return DateForm("", True)
-    for form in _FORMS:
-        if re.fullmatch(form.pattern, text) and (form.code.startswith("%Y%m") or isinstance(value, str)):
+    return _find_form(str(value), isinstance(value, int))
+
+
+@cache
+def _find_form(text: str, is_number: bool) -> DateForm | None:
+    zone = _ZONE.search(text)
+    for known in _FORMS:
+        form = DateForm(known.code + zone[0] if zone and known.has_time else known.code, is_number)
+        if re.fullmatch(form.pattern, text) and (known.code.startswith("%Y%m") or not is_number):
             try:
                 form.moment(text)
             except ValueError:
                 continue
-            return DateForm(form.code, isinstance(value, int))
+            return form
     return None
 
 

@@ -1,4 +1,4 @@
-"""The zone in which a bank writes times without a zone."""
+"""The zone in which a bank writes days, and times without a zone."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,10 @@ def find_offset(seen: Sequence[SeenExchange]) -> int:
     offsets: Counter[int] = Counter()
     for one in seen:
         for _, value in leaves(one.document):
-            if (form := date_form(value)) and form.has_time and form.is_local:
+            form = date_form(value)
+            if form and form.offset:
+                offsets[form.offset] += 1
+            elif form and form.has_time and form.is_local:
                 ahead = (form.moment(value) - one.time).total_seconds()
                 offset = round(ahead / _QUARTER) * _QUARTER
                 if abs(ahead - offset) <= 1 and abs(offset) <= _MOST:
