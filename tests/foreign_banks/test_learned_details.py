@@ -1,26 +1,14 @@
 """What is learned about a bank is right in detail: whose state it is, how ids look, what a limit counts."""
 
-import asyncio
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.taping import START, taped
-from tests.support.writing import SCHEMAS
-from xs2a_sandbox.bank import Bank, Banks, TestData
-from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.config.limits import USUAL
-from xs2a_sandbox.engine import Engine, Parts
-from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
-from xs2a_sandbox.features.derive.unknown.trial import read_dialect
-from xs2a_sandbox.http import Headers, Request
+from tests.foreign_banks.learned_app import LearnedApp, learn_text
+from tests.support.taping import taped
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.tape import Tape
-from xs2a_sandbox.state import MemoryStore
 
 CHECKS = [f"7f3a5c1e-0b2d-4e6f-8a9b-c0d1e2f3a4b{number}" for number in range(5)]
 FULL, NARROW = "CA20261121-000104", "CA20261121-000109"
@@ -77,16 +65,7 @@ def record() -> Iterator[Exchange]:
     yield taped(f"/accounts?consent={FULL}", {"code": "NOT_VALID", "state": "WITHDRAWN"}, status=403, at=20)
 
 
-class App:
-    def __init__(self, bank: Engine) -> None:
-        self._bank = bank
-
-    def send(self, method: str, target: str, body: Any = None) -> tuple[int, Any]:
-        sent = json.dumps(body).encode() if body is not None else b""
-        headers = Headers((("Content-Type", "application/json"),) if sent else ())
-        response = asyncio.run(self._bank.answer(Request(method, target, headers, sent)))
-        return response.status, json.loads(response.body)
-
+class App(LearnedApp):
     def ask(self, rights: list[str], limit: str = "9") -> tuple[str, str]:
         """Return the number of a new consent and the id of its challenge."""
         _, said = self.send("POST", "/asks", {"customer": "anna.kim", "rights": rights, "perDay": limit})
@@ -104,15 +83,12 @@ class App:
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    entries = tuple(record())
-    places = tuple(f"tape, exchange {number}" for number in range(1, len(entries) + 1))
-    return learn_dialect("mine", Tape(Path("tape"), entries, (None,) * len(entries), places), SCHEMAS).text
+    return learn_text(record())
 
 
 @pytest.fixture
 def app(text: str) -> App:
-    bank = Banks(Bank(read_dialect(text, SCHEMAS), SCHEMAS))
-    return App(Engine(Parts(bank, MemoryStore(), TestData({}, ()), USUAL, Clock(frozen=START))))
+    return App(text)
 
 
 def test_the_state_of_a_challenge_is_not_that_of_the_consent(app: App) -> None:

@@ -70,7 +70,7 @@ def _on_headers(
         names_thing = any(map(scopes.machines_of, named))
         yield Condition(f"{source} is none", 21 if is_precondition else 4 if names_thing else 0, "missing", place)
         values = {one.headers[name] for one in others}
-        if name in scopes.nonces or name in scopes.request_ids.values():
+        if name in scopes.nonces or ("headers", name) in scopes.request_keys.values():
             good = [one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers]
             # Redaction hides how long they are.
             least = 6 if DROPPED in good else 8

@@ -48,9 +48,11 @@ def find_classes(world: World, machines: Mapping[ThingKind, StateMachine]) -> di
     }
     secrets = [str(value) for thing in world.things for value, _ in thing.keys.values()]
 
-    def is_code(place: Place, value: Any) -> bool:
+    def is_code(one: SeenExchange, place: Place, value: Any) -> bool:
         if place == world.envelope:
             return True
+        if value in one.headers.values():
+            return False
         is_word = isinstance(value, str) and _CODE.fullmatch(value) and states.isdisjoint(place[-1:])
         return bool(is_word and (place in repeated or value in names))
 
@@ -97,10 +99,10 @@ def _repeated(world: World) -> set[Place]:
     return {place for place, counts in values.items() if counts.total() == 1 or len(counts) < counts.total()}
 
 
-def _error(one: SeenExchange, is_code: Callable[[Place, Any], bool]) -> tuple[tuple[Place, Any], ...]:
+def _error(one: SeenExchange, is_code: Callable[[SeenExchange, Place, Any], bool]) -> tuple[tuple[Place, Any], ...]:
     if one.document is None:
         return (((), re.sub(r"\d+", "#", one.text)[:2000]),)
-    return tuple((place, value) for place, value in leaves(one.document) if is_code(place, value))
+    return tuple((place, value) for place, value in leaves(one.document) if is_code(one, place, value))
 
 
 def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:

@@ -13,7 +13,7 @@ from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import AGAIN
+from xs2a_sandbox.features.derive.unknown.thing_conditions import repeated
 from xs2a_sandbox.redaction.values import DROPPED
 
 _ATTEMPTS = 3
@@ -138,11 +138,11 @@ def _declines(known: KnownOperation, answer: AnswerClass) -> bool:
 
 def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A request that has the same id and body as one before makes nothing: 200 and the first thing."""
-    header = known.scopes.request_ids.get(known.operation)
+    place = known.scopes.request_keys.get(known.operation)
     made = next((answer for answer in known.classes if any(map(known.scopes.world.made, answer.seen))), None)
-    if header and made and made.seen[0].document is not None:
+    condition = repeated(place) if place and place[0] == "headers" else None
+    if condition and made and made.seen[0].document is not None and not known.accepts(condition.source):
         again = replace(made, name="repeated", like="the first request")
-        condition = Condition(f"let.{AGAIN}", 12, "repeated", ("headers", header))
         yield LearnedCheck(condition, again, (), is_guess=True)
 
 

@@ -56,7 +56,8 @@ def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:
         if not kinds or is_known:
             continue
         if donor := known.find_check("age", lookup.place):
-            yield donor.guess(donor.condition)
+            if not known.accepts(donor.condition.source):
+                yield donor.guess(donor.condition)
         elif (seconds := next(told_lifetimes(known.scopes, kinds[0].things[0]), 0)) and (
             donor := known.find_check("missing", lookup.place)
         ):

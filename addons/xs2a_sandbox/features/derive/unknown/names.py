@@ -22,7 +22,7 @@ def is_id(text: str, *, is_redacted: bool = False) -> bool:
         return len(text) >= _LONG and text.isalpha() and text.isupper()
     if len(text) < 6 or not re.search("[aeiouyAEIOUY]", text):
         return len(text) >= 6
-    return text.isupper() and len(text) >= 8 and not _can_be_said(text)
+    return text.isupper() and len(text) >= 8 and "_" not in text and not _can_be_said(text)
 
 
 def _can_be_said(text: str) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
-from xs2a_sandbox.features.derive.unknown.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.forms import find_iban_country
+from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.forms import date_form, find_iban_country, read_number
 from xs2a_sandbox.features.derive.unknown.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
@@ -69,8 +69,9 @@ class ExchangeScopes:
         self.offset = find_offset(list(world.operation_of))
         self.is_redacted = world.is_redacted
         self.iban_country = self._find_iban_country()
-        self.request_ids = {kind.made_by: name for kind in world.kinds if (name := _request_id(kind, self.nonces))}
-        self.keys_of_requests = {kind.made_by: list(_find_keys(world, kind)) for kind in world.kinds}
+        self.request_keys = {
+            kind.made_by: place for kind in world.kinds if (place := _find_request_key(world, kind, self.nonces))
+        }
         self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
@@ -169,15 +170,12 @@ class ExchangeScopes:
         }
 
     def _find_first(self, one: SeenExchange) -> LearnedThing | None:
-        """Return the thing that a request with the same key in a header has made before."""
+        """Return the thing that a request with the same key has made before."""
         operation = self.world.operation_of[one]
-        kind = self.world.made_by(operation)
-        before = [thing for thing in kind.things if thing.created.number < one.number] if kind else []
-        for name in self.keys_of_requests.get(operation, ()):
-            key = one.headers.get(name)
-            if first := next((thing for thing in before if key and thing.created.headers.get(name) == key), None):
-                return first
-        return None
+        kind, place = self.world.made_by(operation), self.request_keys.get(operation)
+        key = one.at(place) if place else None
+        before = (thing for thing in kind.things if thing.created.number < one.number) if kind and key else ()
+        return next((thing for thing in before if place and thing.created.at(place) == key), None)
 
     def snapshot(self, thing: LearnedThing, one: SeenExchange, *, after: bool) -> dict[str, Any]:
         number, created = one.number, thing.created
@@ -305,28 +303,27 @@ def _nonces(world: World) -> set[str]:
     return {name for name, ones in values.items() if len(ones) > 3 and len(set(ones)) > 0.7 * len(ones)}
 
 
-def _request_id(kind: ThingKind, nonces: Collection[str]) -> str | None:
-    """Return the header with which requests that make a thing can be recognised if they are sent again."""
-    for name, value in kind.example.headers.items():
-        is_new = _REQUEST_ID.search(name) and (name in nonces or value == DROPPED)
-        if kind.example.method == "POST" and (is_new or _is_repeated(kind, name)):
-            return name
-    return None
+def _find_request_key(world: World, kind: ThingKind, nonces: Collection[str]) -> Place | None:
+    """Return the place of the key with which the bank recognises a request that makes a thing if it is sent again.
+
+    This is a header with such a name, or a value that differs for all things, and that a later request had, too. The
+    fewer requests had it, the less it was an accident.
+    """
+    first, named = kind.example, {use.place for use in world.uses.get(kind.made_by, ())}
+    if any(use.kind is kind and use.place[0] == "path" for use in world.uses.get(kind.made_by, ())):
+        return None
+    for name, value in first.headers.items():
+        if first.method == "POST" and _REQUEST_ID.search(name) and (name in nonces or value == DROPPED):
+            return "headers", name
+    repeated: dict[Place, int] = {}
+    for place in [*(("headers", name) for name in first.headers), *places_in([first])]:
+        made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
+        is_own = len(made) == len(kind.things) and DROPPED not in made and place not in named
+        if is_own and (len(made) > 1 if place[0] == "headers" else all(map(_could_be_key, made))):
+            later = [one for one in kind.made_by.seen if one.number > made.get(str(one.at(place)), one.number)]
+            repeated |= {place: len(later)} if later else {}
+    return min(repeated, key=lambda place: repeated[place], default=None)
 
 
-def _find_keys(world: World, kind: ThingKind) -> Iterator[str]:
-    """Yield the headers that had another value for each thing of a kind, and that name nothing else."""
-    named = {use.place for use in world.uses.get(kind.made_by, ())}
-    for name in kind.example.headers:
-        values = [thing.created.headers.get(name) for thing in kind.things]
-        if len(set(values)) == len(values) > 1 and DROPPED not in values and ("headers", name) not in named:
-            yield name
-
-
-def _is_repeated(kind: ThingKind, header: str) -> bool:
-    """Return whether the bank has answered a request with the same header and body with a thing that it had made."""
-    made = {(thing.created.headers.get(header), str(thing.created.body)) for thing in kind.things}
-    others = [one for one in kind.made_by.seen if all(thing.created is not one for thing in kind.things)]
-    again = [one for one in others if one.status == 200 and (one.headers.get(header), str(one.body)) in made]
-    headers = [thing.created.headers.get(header) for thing in kind.things]
-    return bool(again) and len(set(headers)) == len(headers) > 1
+def _could_be_key(text: str) -> bool:
+    return read_number(text) is None and not date_form(text) and text[:1] not in ("{", "[")

@@ -182,9 +182,22 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
-            if place != world.envelope and not _stands_in_part(thing, one, place):
+            if place == world.envelope or _stands_in_other(world, thing, one, place):
+                continue
+            if not _stands_in_part(thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
+
+
+def _stands_in_other(world: World, thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
+    """Return whether a value stands in an object with the main key of something else, where answers have such keys."""
+    for kind in world.kinds:
+        _, at, _ = kind.told.get(kind.id, (None, (), 0))
+        key = value_at({"body": one.document}, at) if at[:1] == ("body",) else None
+        is_other = key is not None and (kind is not thing.kind or str(key) not in thing.key_texts)
+        if is_other and ("body", *place)[: len(at) - 1] == at[:-1] and len(at) > 2:
+            return True
+    return False
 
 
 def _stands_in_part(thing: LearnedThing, one: SeenExchange, place: Place) -> bool:

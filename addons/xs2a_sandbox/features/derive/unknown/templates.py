@@ -286,7 +286,9 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
     scope = scopes.scope(one, after=True)
     things = {name: thing for name, thing in scope["let"].items() if isinstance(thing, Mapping)}
     documents = {
-        name: thing for name, thing in things.items() if "made" in thing and (name == "new" or name.endswith("_after"))
+        name: thing
+        for name, thing in things.items()
+        if "made" in thing and (name in ("new", AGAIN) or name.endswith(AFTER))
     }
     for name, thing in documents.items():
         yield f"let.{name}.state", thing["state"]
@@ -312,8 +314,7 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
         for name, value in (form or {}).items():
             if value.islower():
                 yield f"{expression(root, (name,))} | capitalize", value.capitalize()
-    if AGAIN in things and not scopes.is_ok.get(one, True):
-        yield f"let.{AGAIN}.id", things[AGAIN]["id"]
+    yield from below("headers", {name: value for name, value in one.headers.items() if name in scopes.nonces})
     yield "request.path", scope["request"]["path"]
     if one.bank:
         yield "session.url", one.bank

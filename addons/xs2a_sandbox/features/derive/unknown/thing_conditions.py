@@ -8,8 +8,8 @@ from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import leaves, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing
 
@@ -47,23 +47,17 @@ def conditions_on_things(
             yield Condition(differs, 60, "secret", secret, lookup.name)
             yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
     yield from rights(scopes, operation) if wanted and not is_success else ()
-    if kind := scopes.world.made_by(operation):
-        if header := scopes.request_ids.get(operation):
-            same = f"(let.{plural(kind)} | selectattr('headers.{header}', 'equalto', headers[{literal(header)}])"
-            reused = f"{same} | list) and not {same} | selectattr('sent', 'equalto', body) | list)"
-            yield Condition(reused, 13, "reused", ("headers", header))
-        for name in scopes.keys_of_requests.get(operation, ()):
-            used = f"(let.{plural(kind)} | selectattr('headers.{name}', 'equalto', headers[{literal(name)}]) | list)"
-            yield Condition(used, 14, "used", ("headers", name))
-        for place in places_in(wanted):
-            member = ".".join(map(str, place[1:]))
-            if (
-                place[0] in ("body", "form")
-                and "-" not in member
-                and any(isinstance(one.at(place), str) for one in wanted)
-            ):
-                same = f"selectattr({literal(f'sent.{member}')}, 'equalto', {source_of(place)})"
-                yield Condition(f"(let.{plural(kind)} | {same} | list)", 92, "again", place)
+    if known := scopes.request_keys.get(operation):
+        yield repeated(known)
+        rank = 13 if known[0] == "headers" else 92
+        if not is_success:
+            yield Condition(f"let.{AGAIN} and body != let.{AGAIN}.sent", rank, "reused", known)
+            yield Condition(f"let.{AGAIN}", rank + 1, "used", known)
+
+
+def repeated(place: Place) -> Condition:
+    """Return when the same request has made a thing before, which the bank recognises by the key at a place."""
+    return Condition(f"let.{AGAIN} and body == let.{AGAIN}.sent", 12, "repeated", place)
 
 
 def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Condition]:

@@ -14,6 +14,7 @@ from xs2a_sandbox.features.derive.unknown.forms import (
     pattern_of,
     read_number,
 )
+from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
@@ -59,8 +60,11 @@ def conditions_on_value(
     if texts and len(texts) == len(good):
         short = [len(value) for value in _values(place, wanted) if isinstance(value, str)]
         is_about_form = not any(one.status in _NOT_ABOUT_FORM for one in wanted)
+        lengths = {len(text) if is_id(text) else 0 for text in texts}
         if is_about_form and short and 0 < max(short) < min(map(len, texts)):
-            yield Condition(f"{guard}({source} | string | length) <= {max(short)}", 52, "form", place)
+            # Codes, such as those of branches, have one length.
+            most = lengths.pop() - 1 if len(lengths) == 1 and any(lengths) else max(short)
+            yield Condition(f"{guard}({source} | string | length) <= {most}", 52, "form", place)
         pattern = pattern_of(texts)
         if wanted or len(good) > 1 or pattern:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)

@@ -9,6 +9,7 @@ from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.error_codes import change_status, find_free_number
+from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import change_texts
@@ -16,6 +17,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN
 from xs2a_sandbox.features.derive.unknown.standing_orders import tell_payments
 from xs2a_sandbox.features.derive.unknown.templates import Templates
 from xs2a_sandbox.features.derive.unknown.written_lists import listing_sources
+from xs2a_sandbox.redaction.values import DROPPED
 
 
 def write_answer(
@@ -144,17 +146,19 @@ def write_every_error(learned: LearnedInterface) -> dict[str, Any]:
     one = best.seen[0]
     path = "/" + "/".join(one.path)
 
+    sent = {value: braced(f"headers[{literal(name)}]") for name, value in one.headers.items() if value != DROPPED}
+
     def generalise(text: str) -> str:
         if text == path:
             return "{{ request.path }}"
+        if text in sent:
+            return sent[text]
+        if (form := date_form(text)) and form.has_time and form.moment(text) == one.time:
+            return braced(form.write("clock.seconds"))
         return "{{ error.text }}" if " " in text and "{{" not in text else text
 
     body = change_status(one.document, best.status, "{{ error.status }}", find_free_number(classes))
     told = {"Content-Type": one.media} if one.media not in ("", "application/json") else {}
-    told |= {
-        _title(name): braced(f"headers[{literal(name)}]")
-        for name, value in one.answer_headers.items()
-        if one.headers.get(name) == value
-    }
+    told |= {_title(name): sent[value] for name, value in one.answer_headers.items() if one.headers.get(name) == value}
     headers = {"headers": told} if told else {}
     return {**headers, "body": change_texts(body, generalise)}

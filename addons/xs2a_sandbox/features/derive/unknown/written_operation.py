@@ -53,18 +53,15 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
     lets = _write_lets(learned, operation)
     made = learned.world.made_by(operation)
-    if made and any(check.condition.kind == "repeated" for check in checks):
-        lets[AGAIN] = write_again(made, scopes.request_ids[operation])
-    used = next((check.condition for check in checks if check.condition.kind == "used"), None)
-    if used and AGAIN not in lets:
-        lets[AGAIN] = braced(f"{used.source}[0]")
+    key = scopes.request_keys.get(operation)
+    if made and key:
+        lets[AGAIN] = write_again(made, key)
     last = "page" if is_page else names[checks[-1]] if checks else "done"
     lets["outcome"] = braced(_write_outcome(checks, names, oks, last))
     ok = f"let.outcome in {literal([answer.name for _, answer in oks])}"
     effects: list[dict[str, Any]] = []
     if made:
-        kept = {name for name in made.example.headers if used and used.place == ("headers", name)}
-        lets["new"] = write_new(scopes, operation, made, kept)
+        lets["new"] = write_new(scopes, operation, made)
         effects += _store_new(learned, made, oks)
     changed: set[str] = set()
     for lookup in scopes.lookups[operation]:

@@ -1,7 +1,7 @@
 """Writes what an operation does with things: how it finds, makes and changes them."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -115,10 +115,8 @@ def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
     return made
 
 
-def write_new(
-    scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind, kept: Collection[str]
-) -> dict[str, Any]:
-    """Return the thing that the operation makes. `kept` has headers with which later requests are compared."""
+def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
+    """Return the thing that the operation makes."""
     first, machine = kind.example, scopes.machines.get(kind)
     keys: dict[str, Any] = {}
     for key in dict.fromkeys(key for thing in reversed(kind.things) for key in thing.keys):
@@ -145,7 +143,7 @@ def write_new(
         "headers": {
             name: braced(f"headers[{literal(name)}]")
             for name in first.headers
-            if name not in scopes.nonces or name in kept or name == scopes.request_ids.get(operation)
+            if name not in scopes.nonces or ("headers", name) == scopes.request_keys.get(operation)
         },
         "of": _write_owners(scopes, operation, kind),
     }
@@ -163,10 +161,11 @@ def _write_owners(scopes: ExchangeScopes, operation: LearnedOperation, kind: Thi
     return {"merge": [owners, *(braced(f"let.{one.name}.of") for one in replaced)]} if replaced else owners
 
 
-def write_again(kind: ThingKind, header: str) -> str:
-    """Return the thing that a request with the same id and body has made before."""
-    same = f"selectattr('headers.{header}', 'equalto', headers[{literal(header)}])"
-    return braced(f"(let.{plural(kind)} | {same} | selectattr('sent', 'equalto', body) | list)[0]")
+def write_again(kind: ThingKind, key: Place) -> str:
+    """Return the thing that a request with the same key has made before."""
+    member = ".".join(map(str, key if key[0] == "headers" else ("sent", *key[1:])))
+    same = f"selectattr({literal(member)}, 'equalto', {source_of(key)})"
+    return braced(f"(let.{plural(kind)} | {same} | list)[0] if {source_of(key)} else none")
 
 
 def write_changed(

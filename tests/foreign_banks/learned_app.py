@@ -1,0 +1,45 @@
+"""Learn a dialect from exchanges that a test writes, and send requests to it."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.support.taping import START
+from tests.support.writing import SCHEMAS
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.engine import Engine, Parts
+from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
+from xs2a_sandbox.features.derive.unknown.trial import read_dialect
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.tape import Tape
+from xs2a_sandbox.state import MemoryStore
+
+
+def learn_text(exchanges: Iterable[Exchange]) -> str:
+    entries = tuple(exchanges)
+    places = tuple(f"tape, exchange {number}" for number in range(1, len(entries) + 1))
+    return learn_dialect("mine", Tape(Path("tape"), entries, (None,) * len(entries), places), SCHEMAS).text
+
+
+class LearnedApp:
+    """An app of the bank that the dialect in `text` answers for, at `now`."""
+
+    def __init__(self, text: str, now: datetime = START) -> None:
+        bank = Banks(Bank(read_dialect(text, SCHEMAS), SCHEMAS))
+        self._engine = Engine(Parts(bank, MemoryStore(), TestData({}, ()), USUAL, Clock(frozen=now), admin_token="t"))
+
+    def send(self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """Return the status and the document of the answer."""
+        sent = json.dumps(body).encode() if body is not None else b""
+        own = {**({"Content-Type": "application/json"} if sent else {}), **(headers or {})}
+        response = asyncio.run(self._engine.answer(Request(method, target, Headers(own.items()), sent)))
+        return response.status, json.loads(response.body) if response.body else None
+
+    def wait(self, to: datetime) -> None:
+        self.send("PUT", "/_sandbox/clock", {"frozen": to.isoformat()}, {"Authorization": "Bearer t"})
