@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.classes import is_link
@@ -27,13 +28,17 @@ _PERIODS = {"from": ("to",), "since": ("until", "before"), "start": ("end",), "a
 
 @dataclass(frozen=True)
 class Paging:
-    """The parameters that choose a page: its size, and the position, number or cursor where it begins."""
+    """The parameters that choose a page: its size, and the position, number or cursor where it begins.
+
+    `link` is the place of the address of the next page in answers, with the parameters that it has.
+    """
 
     size: Place | None = None
     default: int = 10
     skip: Place | None = None
     page: Place | None = None
     cursor: Place | None = None
+    link: tuple[Place, tuple[str, ...]] | None = None
 
 
 @dataclass
@@ -44,7 +49,8 @@ class Listing:
 
     `kind` is that of the things of the app that the entries are, if they are.
 
-    `day` is the member with the date of an entry. `booked` are things that have become an entry.
+    `day` is the member with the date of an entry. `equal` are parameters with the members that they must be equal to.
+    `booked` are things that have become an entry.
     """
 
     operation: LearnedOperation
@@ -55,6 +61,7 @@ class Listing:
     form: DateForm | None = None
     since: Place | None = None
     untils: list[Place] = field(default_factory=list)
+    equal: dict[Place, str] = field(default_factory=dict)
     paging: Paging = field(default_factory=Paging)
     is_newest_first: bool = False
     booked: list[tuple[LearnedThing, SeenExchange, dict[str, Any]]] = field(default_factory=list)
@@ -201,6 +208,13 @@ def _find_filters(listing: Listing, pages: Pages) -> None:
                 listing.untils.append(place)
     if listing.since and not listing.untils:
         listing.untils = list(_counterparts(listing.since))
+    every = [row for _, rows in pages for row in rows]
+    for place in dict.fromkeys(place for one, _ in pages for place in _parameters(one)):
+        asked = [(value, row) for one, rows in pages if (value := _parameters(one).get(place)) for row in rows]
+        for name in asked[0][1] if asked else ():
+            differs = any(row.get(name) != value for value, _ in asked for row in every)
+            if all(row.get(name) == value for value, row in asked) and (differs or place[-1] == name):
+                listing.equal.setdefault(place, name)
 
 
 def _counterparts(place: Place) -> Iterator[Place]:
@@ -236,21 +250,37 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
                     size = size or place
                 elif number > 3 and start == number:
                     paging = replace(paging, skip=place)
-    for one, _, _, start in starts:
+    longest = max(len(rows) for _, rows in pages)
+    for one, rows, entries, start in starts:
         parameters = _parameters(one)
-        per_page = parameters.get(size) if size else None
+        per_page = int(parameters.get(size, 0)) if size else longest
         for place, value in parameters.items() if per_page else ():
             number = _number(value)
-            if place in (size, paging.skip) or number is None:
+            if place in (size, paging.skip) or number is None or (number < 2 and not size):
                 continue
-            before = (number - 1) * int(per_page or 0)
+            before = (number - 1) * per_page
             rest = before + len(rows)
             if start == before or (number > 1 and any(told == rest for _, told in leaves(one.document))):
                 paging = replace(paging, page=place)
                 if start is not None and start < before:
                     _fill_gap(entries, start, before)
+    link = _find_link(listing, pages, paging.page) if paging.page else None
+    default = longest if paging.page and not size else 0
     size = size or _refused_size(scopes, listing, pages)
-    return replace(paging, size=size, default=_default_size(scopes, listing, pages, size))
+    return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), link=link)
+
+
+def _find_link(listing: Listing, pages: Pages, page: Place) -> tuple[Place, tuple[str, ...]] | None:
+    """Return the place of the address of the next page in answers, with the names of its parameters."""
+    for one, _ in pages:
+        path, number = "/" + "/".join(one.path), _asked_number(_parameters(one), page, 1)
+        for place, value in leaves(one.document):
+            target = urlsplit(value if isinstance(value, str) else "")
+            asked = dict(parse_qsl(target.query))
+            is_next = _number(asked.get(str(page[-1]))) == number + 1
+            if is_next and target.path == path and place[: len(listing.place)] != listing.place:
+                return place, tuple(asked)
+    return None
 
 
 def _fill_gap(entries: list[dict[str, Any]], known: int, before: int) -> None:
@@ -333,6 +363,7 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
             "size": size,
             "page": page,
             "pages": -(-total // size) if size else 0,
+            "next_link": value_at(one.document, paging.link[0]) if paging.link else None,
             "next_cursor": next((value for value in cursors if value in scopes.world.cursors), None),
         }
         scopes.add(one, values)
@@ -344,6 +375,8 @@ def _asked_number(asked: Mapping[Place, Any], place: Place | None, default: int)
 
 
 def _is_within(listing: Listing, row: Mapping[str, Any], asked: Mapping[Place, Any]) -> bool:
+    if any(place in asked and row.get(name) != asked[place] for place, name in listing.equal.items()):
+        return False
     if not listing.form:
         return True
     day = listing.form.day(row[listing.day])

@@ -6,7 +6,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
-from xs2a_sandbox.features.derive.unknown.forms import date_form
+from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup
@@ -32,6 +32,8 @@ def conditions_on_things(
         yield Condition(f"{name} is not none", 91, "exists", place, lookup.name)
         yield Condition(f"{name} and body != {name}.sent", 90, "differs", place, lookup.name)
         yield Condition(f"{name}.kind == {literal(lookup.kinds[0][0].name)}", 45, "kind", place, lookup.name)
+        if not is_success:
+            yield from _limits(scopes, lookup, wanted)
         if scopes.machines_of(lookup):
             yield from _on_state(scopes, operation, lookup, wanted, others, is_success)
         elif others and not is_success and any(one.status != 429 for one in wanted):
@@ -58,6 +60,20 @@ def conditions_on_things(
 def repeated(place: Place) -> Condition:
     """Return when the same request has made a thing before, which the bank recognises by the key at a place."""
     return Condition(f"let.{AGAIN} and body == let.{AGAIN}.sent", 12, "repeated", place)
+
+
+def _limits(scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenExchange]) -> Iterator[Condition]:
+    """Yield when a number is greater than one that the request for the thing has, and that the error tells."""
+    for one in wanted:
+        told = {read_number(value) for _, value in leaves(one.document)} - {None}
+        sent = scopes.value(f"let.{lookup.name}.sent", one, after=False)
+        for limit, most in leaves(sent):
+            for place, value in one.slots() if read_number(most) in told and not date_form(most) else ():
+                if place[0] == "body" and read_number(value) is not None and not date_form(value):
+                    number = number_source(value, source_of(place))
+                    allowed = number_source(most, expression(f"let.{lookup.name}.sent", limit))
+                    source = f"({number} or 0) > ({allowed} or {number} or 0)"
+                    yield Condition(source, 48, "limit", place, lookup.name)
 
 
 def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Condition]:

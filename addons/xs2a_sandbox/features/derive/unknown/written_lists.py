@@ -71,6 +71,7 @@ def listing_sources(listing: Listing) -> list[str]:
         *("let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
         *(("let.next_cursor", "let.next_cursor or ''") if paging.cursor else ()),
         *(("let.page", "let.pages") if paging.page else ()),
+        *(("let.next_link",) if paging.link else ()),
         "let.size",
     ]
 
@@ -106,18 +107,37 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
         made["skip"] = braced(asked(paging.skip, 0))
     is_paged = paging.size or paging.skip or paging.page or paging.cursor
     made["rows"] = "{{ let.found[let.skip:let.skip + let.size] }}" if is_paged else "{{ let.found }}"
+    if paging.link and paging.page:
+        made["next_link"] = braced(
+            f"{_write_link(listing, paging.page, paging.link[1])} if let.page < let.pages else none"
+        )
     if paging.cursor:
         made["next_cursor"] = "{{ 'next-' ~ (let.skip + let.size) if let.skip + let.size < let.total else none }}"
     return made
 
 
+def _write_link(listing: Listing, page: Place, names: Sequence[str]) -> str:
+    """Return the expression for the address of the next page, which has the filters of this page."""
+    optional = [str(place[-1]) for place in listing.equal if place[0] == "query" and place[-1] not in names]
+    texts = []
+    for name in (*optional, *names):
+        value = source_of(("query", name))
+        if name == page[-1]:
+            texts.append(f"'&{name}=' ~ (let.page + 1)")
+        else:
+            texts.append(f"('&{name}=' ~ ({value} | urlencode) if {value} is not none else '')")
+    return f"(request.path ~ '?' ~ ({' ~ '.join(texts)})[1:])"
+
+
 def _filters(listing: Listing) -> Iterator[str]:
-    """Yield the conditions for entries of the days that were asked for."""
+    """Yield the conditions for entries such as were asked for."""
     signs = [(place, "<" if is_exclusive(place) else "<=") for place in listing.untils]
     for place, sign in ((listing.since, ">="), *signs):
         if place and listing.form:
             day, source = listing.form.read(expression("entry", (listing.day,))), source_of(place)
             yield f"({source} is none or {day} {sign} {listing.form.read(source)})"
+    for place, name in listing.equal.items():
+        yield f"({source_of(place)} is none or {expression('entry', (name,))} == {source_of(place)})"
 
 
 def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKind, str, Any]]:
