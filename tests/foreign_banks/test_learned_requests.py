@@ -1,5 +1,6 @@
 """What is learned about requests: what answers repeat of them, and how a bank recognises one that comes again."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -15,9 +16,11 @@ LOGIN = {"app": "khata", "word": "neem"}
 MAIN, SPARE = "3001554208", "3002918847"
 CALL = "5d1f0b6e-8f4a-4c53-9c5e-2f9a7d3b61{:02}"
 TOKENS = ["9f3ac07be1d24581", "4b7702de9ac1f036"]
+ASKED, FORGOTTEN = "1f0d7a52-6c1e-4b7e-9d53-0a4c8e2b7f10", "c9d2b8e4-3a5f-4f06-8e71-55b0d6a9c3e2"
 ALLOWED = "CA6604187"
 FIRST, SECOND = "P20261121000117", "P20261121000121"
 BRANCH = "NEEM0004821"
+ORDER = "OR7702135"
 PAY = {"ref": "KH-2026-01", "from": MAIN, "branch": BRANCH, "amount": "125.00"}
 
 
@@ -49,16 +52,48 @@ def payment(number: str, state: str, sent: Mapping[str, Any] = PAY) -> dict[str,
     return {"payment": {"number": number, "state": state, **sent}}
 
 
+def ask(handle: str, state: str, consent: str | None = None) -> dict[str, Any]:
+    return {"ask": {"handle": handle, "state": state, "consent": consent}}
+
+
+def order(most: str, number: str = ORDER) -> dict[str, Any]:
+    return {"order": {"number": number, "from": MAIN, "most": most}}
+
+
+ENTRIES = [
+    {"id": f"E{90 - number:08}", "kind": "IN" if number in (2, 5) else "OUT", "day": f"{20 - number}-11-2026"}
+    for number in range(7)
+]
+
+
+def entries(target: str, page: int, found: list[dict[str, str]]) -> dict[str, Any]:
+    more = f"{target}&page={page + 1}" if page * 3 < len(found) else None
+    shown = found[page * 3 - 3 : page * 3]
+    return {"list": {"page": page, "of": -(-len(found) // 3), "count": len(found), "more": more, "entries": shown}}
+
+
 def error(code: str, place: str = "", **more: Any) -> dict[str, Any]:
     return {"error": {"code": code, **({"place": place} if place else {}), **more}}
 
 
 def record() -> Iterator[Exchange]:
-    """Yield a journey at a bank that takes payments by reference."""
+    """Yield a journey at a bank with a consent that begins as an ask, and with references for payments."""
     tape = Recording()
     yield tape.log_in(TOKENS[0])
+    wanted = {"customer": "anna.kim", "purpose": "Budget"}
+    yield tape.tape("/asks", ask(FORGOTTEN, "OPEN"), "POST", status=201, body=wanted)
+    yield tape.tape("/asks", ask(ASKED, "OPEN"), "POST", status=201, body=wanted)
+    yield tape.tape("/phone", {"done": True}, "POST", body={"id": ASKED, "says": "YES"})
+    yield tape.tape(f"/asks/{ASKED}", ask(ASKED, "GRANTED", ALLOWED))
+    yield tape.tape(f"/consents/{ALLOWED}", {"mine": {"consent": ALLOWED, "state": "ACTIVE"}})
+    yield tape.tape(f"/asks/{FORGOTTEN}", ask(FORGOTTEN, "OPEN"))
     accounts = [{"key": MAIN, "name": "Main"}, {"key": SPARE, "name": "Spare"}]
     yield tape.tape("/accounts", {"accounts": accounts})
+    listed = f"/accounts/{MAIN}/entries?first=10-11-2026&last=21-11-2026"
+    yield tape.tape(listed, entries(listed, 1, ENTRIES))
+    yield tape.tape(f"{listed}&page=2", entries(listed, 2, ENTRIES))
+    yield tape.tape(f"{listed}&page=3", entries(listed, 3, ENTRIES))
+    yield tape.tape(f"{listed}&kind=IN", entries(listed, 1, [row for row in ENTRIES if row["kind"] == "IN"]))
     wrong = {"branch": "NEEM4821"}
     yield tape.tape("/payments", error("BAD_BRANCH", "branch"), "POST", status=422, body=PAY | wrong)
     unknown = {"from": "3009999999"}
@@ -72,13 +107,22 @@ def record() -> Iterator[Exchange]:
     yield tape.tape(f"/payments/{FIRST}", payment(FIRST, "WAITING"))
     later = PAY | {"ref": "KH-2026-02", "amount": "60.50"}
     yield tape.tape("/payments", payment(SECOND, "WAITING", later), "POST", status=202, body=later)
-    yield tape.tape(f"/payments/{SECOND}", payment(SECOND, "STOPPED", later), "DELETE")
+    yield tape.tape("/phone", {"done": True}, "POST", body={"id": FIRST, "says": "YES"})
+    yield tape.tape("/phone", {"done": True}, "POST", body={"id": SECOND, "says": "NO"})
+    yield tape.tape(f"/payments/{SECOND}", payment(SECOND, "REFUSED", later))
+    yield tape.tape(f"/payments/{FIRST}", payment(FIRST, "SENT"))
     tape.at += 130
     yield tape.tape(f"/payments/{FIRST}", payment(FIRST, "DONE"))
+    yield tape.tape("/orders", order("40.00"), "POST", status=201, body={"from": MAIN, "most": "40.00"})
+    yield tape.tape(f"/orders/{ORDER}/takes", {"taken": "15.00"}, "POST", status=202, body={"amount": "15.00"})
+    over = error("TOO_MUCH", "amount", most="40.00")
+    yield tape.tape(f"/orders/{ORDER}/takes", over, "POST", status=422, body={"amount": "40.01"})
     tape.at += 700
     yield tape.tape(f"/payments/{FIRST}", error("TOKEN_ENDED", "X-Token"), status=401)
     yield tape.log_in(TOKENS[1])
-    yield tape.tape(f"/payments/{SECOND}", payment(SECOND, "STOPPED", later))
+    yield tape.tape(f"/payments/{SECOND}", payment(SECOND, "REFUSED", later))
+    yield tape.tape(f"/consents/{ALLOWED}", {"mine": {"consent": ALLOWED, "state": "ENDED"}}, "DELETE")
+    yield tape.tape(f"/consents/{ALLOWED}", {"mine": {"consent": ALLOWED, "state": "ENDED"}})
 
 
 class App(LearnedApp):
@@ -91,6 +135,12 @@ class App(LearnedApp):
         status, said = self.send(method, target, body, headers)
         assert said["call"] == call
         return status, said
+
+    def ask(self) -> str:
+        return str(self.call("POST", "/asks", {"customer": "anna.kim", "purpose": "Loan"})[1]["ask"]["handle"])
+
+    def decide(self, id: str, says: str) -> None:
+        self.call("POST", "/phone", {"id": id, "says": says})
 
     def log_in(self) -> None:
         self.token = self.call("POST", "/login", LOGIN)[1]["token"]
@@ -144,3 +194,57 @@ def test_a_code_that_is_too_short_is_wrong(app: App) -> None:
     pay = PAY | {"ref": "GL/79"}
     assert app.call("POST", "/payments", pay | {"branch": "BARG022107"})[1]["error"]["code"] == "BAD_BRANCH"
     assert app.call("POST", "/payments", pay | {"branch": "BARG0K22107"})[0] == 202
+
+
+def test_a_consent_has_its_own_id_and_words_after_the_approval(app: App) -> None:
+    handle = app.ask()
+    assert app.call("GET", f"/asks/{handle}")[1]["ask"] == {"handle": handle, "state": "OPEN", "consent": None}
+    app.decide(handle, "YES")
+    asked = app.call("GET", f"/asks/{handle}")[1]["ask"]
+    assert (asked["state"], bool(re.fullmatch(r"CA\d{7}", asked["consent"]))) == ("GRANTED", True)
+    consent = {"consent": asked["consent"], "state": "ACTIVE"}
+    assert app.call("GET", f"/consents/{asked['consent']}")[1]["mine"] == consent
+    app.call("DELETE", f"/consents/{asked['consent']}")
+    assert app.call("GET", f"/consents/{asked['consent']}")[1]["mine"] == consent | {"state": "ENDED"}
+
+
+def test_a_payment_leaves_the_consent_as_it_is_and_follows_the_decision(app: App) -> None:
+    handle = app.ask()
+    app.decide(handle, "YES")
+    states = {}
+    for says in ("YES", "NO"):
+        made = app.call("POST", "/payments", PAY | {"ref": f"GL/8{says}"})[1]["payment"]
+        app.decide(made["number"], says)
+        states[says] = app.call("GET", f"/payments/{made['number']}")[1]["payment"]["state"]
+    assert states == {"YES": "SENT", "NO": "REFUSED"}
+    assert app.call("GET", f"/asks/{handle}")[1]["ask"]["state"] == "GRANTED"
+
+
+def test_what_refuses_a_payment_also_refuses_a_consent(app: App) -> None:
+    handle = app.ask()
+    app.decide(handle, "NO")
+    assert app.call("GET", f"/asks/{handle}")[1]["ask"] == {"handle": handle, "state": "REFUSED", "consent": None}
+
+
+def test_an_order_limits_what_is_taken(app: App) -> None:
+    _, made = app.call("POST", "/orders", {"from": MAIN, "most": "25.00"})
+    take = f"/orders/{made['order']['number']}/takes"
+    assert app.call("POST", take, {"amount": "24.50"})[0] == 202
+    status, refused = app.call("POST", take, {"amount": "30.00"})
+    assert (status, refused["error"]) == (422, {"code": "TOO_MUCH", "place": "amount", "most": "25.00"})
+
+
+def test_pages_are_found_by_links_and_filtered_by_members(app: App) -> None:
+    target = f"/accounts/{MAIN}/entries?first=08-11-2026&last=21-11-2026"
+    _, said = app.call("GET", target)
+    assert (said["list"]["page"], said["list"]["of"], said["list"]["count"]) == (1, 3, 7)
+    shown = list(said["list"]["entries"])
+    while said["list"]["more"]:
+        _, said = app.call("GET", said["list"]["more"])
+        shown += said["list"]["entries"]
+    assert (shown, said["list"]["page"]) == (ENTRIES, 3)
+    _, said = app.call("GET", f"{target}&kind=OUT")
+    assert [row["kind"] for row in said["list"]["entries"]] == ["OUT"] * 3
+    assert (said["list"]["count"], said["list"]["of"]) == (5, 2)
+    _, said = app.call("GET", said["list"]["more"])
+    assert said["list"]["entries"] == [row for row in ENTRIES if row["kind"] == "OUT"][3:]

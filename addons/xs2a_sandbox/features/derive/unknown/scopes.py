@@ -14,7 +14,7 @@ from xs2a_sandbox.features.derive.unknown.forms import date_form, find_iban_coun
 from xs2a_sandbox.features.derive.unknown.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values
 from xs2a_sandbox.features.derive.unknown.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states import ByRequest, StateMachine, unix_seconds
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, World, pick
@@ -77,6 +77,7 @@ class ExchangeScopes:
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
         self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
+        self.late_keys = dict(self._find_late_keys())
 
     def _find_iban_country(self) -> str | None:
         """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""
@@ -85,6 +86,21 @@ class ExchangeScopes:
         length = next((len(text) for text in held if re.fullmatch(r"\d{12,30}", text)), 0)
         numbers = {text for text in held | sent if length and text.isdecimal() and len(text) == length}
         return find_iban_country(numbers) if len(numbers) > 1 else None
+
+    def _find_late_keys(self) -> Iterator[tuple[tuple[str, str], list[Any]]]:
+        """Yield keys that answers have only in some states of a thing, such as after its approval, with these states.
+
+        Each comes with the name of the kind of thing.
+        """
+        for kind, machine in self.machines.items():
+            for key, (operation, place, _) in kind.told.items():
+                oks = [one for one in operation.seen if self.is_ok[one] and kind.is_told_late(key)]
+                told = [one for one in oks if dict(answer_values(one)).get(place)]
+                things = [(one, thing) for one in told for _, thing in self.found(one) if thing.kind is kind]
+                states = {self.snapshot(thing, one, after=True)["state"] for one, thing in things}
+                if states and len(told) < len(oks):
+                    states |= {word for state in states for word in machine.later(state)}
+                    yield (kind.name, key), [word for word in machine.words if word in states]
 
     def _find_owners(self, operation: LearnedOperation) -> Iterator[ThingLookup]:
         """Yield what the tokens in the headers of an operation belong to, unless its requests name it themselves."""

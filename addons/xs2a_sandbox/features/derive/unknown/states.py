@@ -2,13 +2,15 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.decisions import REDIRECTS, is_alike
 from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form
+from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, StateChange, ThingKind, World
@@ -22,6 +24,8 @@ DELETED = "deleted"
 _DECIDED = "decided"
 """The state after the customer's decision, if the recording goes on before the app looks at it."""
 _DAY = 86400
+_SOON = 60
+"""The seconds in which a state hardly changes by itself."""
 _NEW = "new"
 """The first state of things of which the recording shows only later ones."""
 
@@ -126,16 +130,18 @@ class StateMachine:
 
 def find_machines(world: World) -> dict[ThingKind, StateMachine]:
     shown = _shown(world)
-    machines = {}
+    machines: dict[ThingKind, StateMachine] = {}
+    deciding: set[LearnedOperation] = set()
     for kind in world.kinds:
         member = _state_member(world, kind, shown)
         if member is None:
             continue
         first: Any = None
+        synonyms = _find_synonyms(world, kind, member, shown)
         for thing in kind.things:
             for one, name, value in shown[thing]:
                 if name == member and (not thing.states or thing.states[-1][0] != one.number):
-                    thing.states.append((one.number, value))
+                    thing.states.append((one.number, synonyms.get(value, value)))
             if thing.states and first is None and _is_first(world, thing):
                 first = thing.states[0][1]
             _delete(world, thing, member)
@@ -148,10 +154,11 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
         machine = StateMachine(kind, member, first)
         # Things of which more states were seen show how to understand the others.
         for thing in sorted(kind.things, key=lambda thing: -len(set(map(str, dict(thing.states).values())))):
-            _explain(world, machine, thing)
+            _explain(world, machine, thing, deciding)
         for thing in kind.things:
             _add_unseen(world, machine, thing)
         machines[kind] = machine
+        deciding |= {world.operation_of[change.one] for change in machine.by_request}
     return machines
 
 
@@ -205,8 +212,10 @@ def _stands_in_part(thing: LearnedThing, one: SeenExchange, place: Place) -> boo
 
     That is the innermost object with the key of either, or with the name of the object in which the key was told.
     """
-    told = {key: at for key, (_, at, _) in thing.kind.told.items() if at[0] == "body" and key in thing.keys}
-    main = told.pop(thing.kind.id, ("body",))
+    kind = thing.kind
+    told = {key: at for key, (_, at, _) in kind.told.items() if at[0] == "body" and key in thing.keys}
+    told = {key: at for key, at in told.items() if not kind.is_told_late(key)}
+    main = told.pop(kind.id, ("body",))
     in_path = {key for key in told if str(thing.keys[key][0]) in one.parameters.values()}
     parts = {key: at for key, at in told.items() if key in in_path or (len(at) > 2 and at[:-1] != main[:-1])}
     for end in range(len(place) - 1, -1, -1) if parts else ():
@@ -215,7 +224,7 @@ def _stands_in_part(thing: LearnedThing, one: SeenExchange, place: Place) -> boo
         def has_key(key: str, at: Place, inner: Any = inner) -> bool:
             return isinstance(inner, Mapping) and str(inner.get(at[-1])) == str(thing.keys[key][0])
 
-        if has_key(thing.kind.id, main) or (name is not None and main[-2:-1] == (name,)):
+        if has_key(kind.id, main) or (name is not None and main[-2:-1] == (name,)):
             return False
         if any(has_key(key, at) or (name is not None and at[-2:-1] == (name,)) for key, at in parts.items()):
             return True
@@ -227,7 +236,7 @@ def _is_first(world: World, thing: LearnedThing) -> bool:
     number = thing.states[0][0]
     before = [one for one in thing.events if thing.created.number < one.number <= number and world.is_ok[one]]
     shown = next(one for one in thing.events if one.number == number)
-    is_soon = (shown.time - thing.created.time).total_seconds() < 60
+    is_soon = (shown.time - thing.created.time).total_seconds() < _SOON
     return is_soon and not any(one.form is not None or one.method in ("PUT", "PATCH", "DELETE") for one in before)
 
 
@@ -263,8 +272,33 @@ def _state_member(
     return max(words, key=lambda name: (len(words[name]), told[name])) if words else None
 
 
-def _explain(world: World, machine: StateMachine, thing: LearnedThing) -> None:
-    """Find out what has caused each change of the state that was seen."""
+def _find_synonyms(
+    world: World, kind: ThingKind, member: str, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
+) -> dict[Any, Any]:
+    """Return words for states that only answers to requests with a later key have, with those of the other answers.
+
+    Such a consent can be `approved` in the answer about the request for it, and `active` in that about itself.
+    """
+    told: list[tuple[LearnedThing, SeenExchange, Any, bool]] = []
+    for thing in kind.things:
+        for one, name, value in shown[thing]:
+            keys = [use.key for use, named in world.named(one) if named is thing and use.place[0] == "path"]
+            if name == member and world.is_ok[one]:
+                told.append((thing, one, value, any(map(kind.is_told_late, keys))))
+    usual = {value for _, _, value, is_late in told if not is_late}
+    synonyms: dict[Any, Any] = {}
+    for (thing, one, value, is_late), (same, other, word, by_later_key) in pairwise(told):
+        is_soon = same is thing and (other.time - one.time).total_seconds() < _SOON
+        if is_soon and not is_late and by_later_key and word not in usual and other.method == "GET":
+            synonyms.setdefault(word, value)
+    return synonyms
+
+
+def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding: Collection[LearnedOperation]) -> None:
+    """Find out what has caused each change of the state that was seen: the last request that could.
+
+    Those of `deciding` operations, which have changed things of other kinds, come first.
+    """
     if not thing.states:
         return
     by_number = {one.number: one for one in thing.events}
@@ -283,7 +317,7 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing) -> None:
             before, changed = decided, decision
             causes = [one for one in causes if one.number > decision.number]
         if causes:
-            changed = causes[-1]
+            changed = next((one for one in reversed(causes) if world.operation_of[one] in deciding), causes[-1])
             # The thing may have been in another state first, from which it goes on by itself.
             known = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, changed))
             is_over = _find_end(thing, changed, shown) is not None

@@ -293,8 +293,11 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
     for name, thing in documents.items():
         yield f"let.{name}.state", thing["state"]
         for key, value in thing.items():
+            source = expression("let", (name, key))
+            if states := scopes.late_keys.get((thing["kind"], key)):
+                source = f"({source} if let.{name}.state in {literal(states)} else none)"
             if key not in _INTERNAL:
-                yield expression("let", (name, key)), value
+                yield source, value
     for root in ("path", "body"):
         yield from below(root, scope[root])
     for name, thing in documents.items():

@@ -51,6 +51,10 @@ class ThingKind:
     things: list[LearnedThing] = field(default_factory=list)
     told: dict[str, tuple[LearnedOperation, Place, int]] = field(default_factory=dict)
 
+    def is_told_late(self, key: str) -> bool:
+        """Return whether a thing has a key only after a while, such as the id of a consent after the approval."""
+        return key != self.id and key in self.told and self.told[key][0] is not self.made_by
+
     @property
     def example(self) -> SeenExchange:
         """The request that created the first one."""

@@ -1,8 +1,10 @@
 """Writes what an operation does with things: how it finds, makes and changes them."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import combinations
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
@@ -15,14 +17,16 @@ from xs2a_sandbox.features.derive.unknown.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.standing_orders import paid_by_now
 from xs2a_sandbox.features.derive.unknown.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
-from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind, World
 from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
 
 _DAY = 86400
+_WORD = re.compile("[A-Za-z_-]{1,20}")
 NAMES = "our_names"
 """The collection that finds things by their other keys, such as the code of the customer's page."""
 
@@ -211,37 +215,49 @@ def _next_state(
     name: str,
 ) -> str | None:
     """Return the state to which an answer leads, as an expression. None: it changes no state."""
-    words = _next_words(answer, machines)
-    if not words:
-        return None
     if place := _asked_state(answer, machines):
-        word = expression("body", place)
-    elif choice := _chosen_state(answer, machines):
-        word = f"({choice} or {name}.state)"
-    elif len(set(map(str, words.values()))) == 1 and len(words) == len(machines):
-        word = literal(next(iter(words.values())))
+        word: str | None = expression("body", place)
+    elif choice := _find_choice(answer, machines):
+        chosen, groups = choice
+        words = {text: _state_after(ones, machines, name) for text, ones in groups.items()}
+        cases = (f"{state} if {source_of(chosen)} == {literal(text)}" for text, state in words.items() if state)
+        word = f"({' else '.join(cases)} else {name}.state)"
     else:
-        word = f"({literal(words)}[{name}.kind] or {name}.state)"
-    for machine in machines:
-        if by_member := _state_by_member(answer, machine, words.get(machine.kind.name)):
-            member, after = by_member
-            is_so = (
-                f"{name}.kind == {literal(machine.kind.name)} and {expression(f'{name}.sent', (member,))} is not none"
-            )
-            word = f"({literal(after)} if {is_so} else {word})"
-    if other := _other_choice(learned, operation, answer):
+        word = _state_after(answer.seen, machines, name)
+    if word and (other := _other_choice(learned, operation, answer)):
         declined = {one.kind.name: guess_word("declined", one) for one in machines}
         word = f"({literal(declined)}[{name}.kind] if {other} else {word})"
     return word
 
 
-def _next_words(answer: AnswerClass, machines: Sequence[StateMachine]) -> dict[str, Any]:
-    """Return the states that an answer leads to, by kind of thing. What one kind shows is a guess for the others."""
+def _state_after(ones: Sequence[SeenExchange], machines: Sequence[StateMachine], name: str) -> str | None:
+    """Return the state after requests such as these, by kind of thing."""
+    words = _next_words(ones, machines)
+    if not words:
+        return None
+    if len(set(map(str, words.values()))) == 1 and len(words) == len(machines):
+        word = literal(next(iter(words.values())))
+    else:
+        word = f"({literal(words)}[{name}.kind] or {name}.state)"
+    for machine in machines:
+        if by_member := _state_by_member(ones, machine, words.get(machine.kind.name)):
+            member, after = by_member
+            is_so = (
+                f"{name}.kind == {literal(machine.kind.name)} and {expression(f'{name}.sent', (member,))} is not none"
+            )
+            word = f"({literal(after)} if {is_so} else {word})"
+    return word
+
+
+def _next_words(ones: Sequence[SeenExchange], machines: Sequence[StateMachine]) -> dict[str, Any]:
+    """Return the states after requests, by kind of thing. What one kind shows is a guess for the others."""
     words: dict[str, Any] = {}
     for machine in machines:
         for change in machine.by_request:
-            if change.one in answer.seen:
+            if change.one in ones:
                 words.setdefault(machine.kind.name, change.after)
+    for _, thing, state in _changes_by(ones, machines):
+        words.setdefault(thing.kind.name, state)
     known = next(iter(words.values()), None)
     for machine in machines if isinstance(known, str) else ():
         if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
@@ -249,14 +265,26 @@ def _next_words(answer: AnswerClass, machines: Sequence[StateMachine]) -> dict[s
     return words
 
 
-def _state_by_member(answer: AnswerClass, machine: StateMachine, usual: Any) -> tuple[str, Any] | None:
-    """Return the member that only things have whose next state is not the usual one, such as a date, and that state."""
-    numbers = {one.number for one in answer.seen}
-    changed = [
-        (thing.created.body, change.state)
+def _changes_by(
+    ones: Sequence[SeenExchange], machines: Sequence[StateMachine]
+) -> list[tuple[SeenExchange, LearnedThing, Any]]:
+    """Return the changes of state by these requests."""
+    by_number = {one.number: one for one in ones}
+    return [
+        (by_number[change.number], thing, change.state)
+        for machine in machines
         for thing in machine.kind.things
         for change in thing.changes
-        if change.by == "request" and change.number in numbers and isinstance(thing.created.body, dict)
+        if change.by == "request" and change.number in by_number
+    ]
+
+
+def _state_by_member(ones: Sequence[SeenExchange], machine: StateMachine, usual: Any) -> tuple[str, Any] | None:
+    """Return the member that only things have whose next state is not the usual one, such as a date, and that state."""
+    changed = [
+        (thing.created.body, state)
+        for _, thing, state in _changes_by(ones, [machine])
+        if isinstance(thing.created.body, dict)
     ]
     others = [(body, state) for body, state in changed if state != usual]
     for name in others[0][0] if others else ():
@@ -276,22 +304,23 @@ def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place
     return None
 
 
-def _chosen_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> str | None:
-    """Return the expression for the state that depends on a word of the form, such as a decision."""
-    after = {
-        change.number: (machine.kind, change.state)
-        for machine in machines
-        for thing in machine.kind.things
-        for change in thing.changes
-        if change.by == "request"
-    }
-    changes = [(one.form, *after[one.number]) for one in answer.seen if one.form and one.number in after]
-    is_one_each = len({(kind.name, str(state)) for _, kind, state in changes}) == len({kind for _, kind, _ in changes})
-    for name in changes[0][0] if not is_one_each else ():
-        table = {form.get(name): state for form, _, state in changes}
-        is_word = all(word and re.fullmatch("[a-z_-]{1,20}", word) for word in table)
-        if is_word and len(table) < len(changes) and all(table[form.get(name)] == state for form, _, state in changes):
-            return f"{literal(table)}[{source_of(('form', name))}]"
+def _find_choice(
+    answer: AnswerClass, machines: Sequence[StateMachine]
+) -> tuple[Place, Mapping[str, Sequence[SeenExchange]]] | None:
+    """Return the place of a word on which the next state depends, such as a decision, and the requests by this word."""
+    changed = _changes_by(answer.seen, machines)
+    for place, _ in changed[0][0].slots() if changed else ():
+        words = [one.at(place) for one in answer.seen]
+        are_words = all(isinstance(word, str) and _WORD.fullmatch(word) for word in words)
+        if place[0] not in ("form", "body") or not are_words:
+            continue
+        states: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for one, thing, state in changed:
+            states[thing.kind.name][str(one.at(place))].add(str(state))
+        own = [list(by_word.values()) for by_word in states.values()]
+        is_told = all(one.isdisjoint(other) for sets in own for one, other in combinations(sets, 2))
+        if is_told and any(len(sets) > 1 for sets in own) and len(set(words)) < len(changed):
+            return place, {word: [one for one in answer.seen if one.at(place) == word] for word in dict.fromkeys(words)}
     return None
 
 
