@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.foreign_banks.learned_app import LearnedApp, learn_text
 from tests.support.taping import START, taped
+from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
 
 ZONE = timedelta(hours=5, minutes=30)
@@ -248,3 +250,37 @@ def test_pages_are_found_by_links_and_filtered_by_members(app: App) -> None:
     assert (said["list"]["count"], said["list"]["of"]) == (5, 2)
     _, said = app.call("GET", said["list"]["more"])
     assert said["list"]["entries"] == [row for row in ENTRIES if row["kind"] == "OUT"][3:]
+
+
+_PSEUDONYMS = (
+    *((b'"call": "[^"]*"', b'"call": "dropped"'), (b'"YES"', b'"PCRO"'), (b'"NO"', b'"VQZL"')),
+    *((b'"payment"', b'"bhugtan"'), (b'"id": "(?=[P1])', b'"anurodh": "')),
+)
+
+
+def redact(entries: Iterator[Exchange]) -> Iterator[Exchange]:
+    """Yield a journey with pseudonyms for a word of a path and for decisions, and without the ids of requests.
+
+    The member that names what the customer decides on is as long as the word before the ids of payments.
+    """
+
+    def change(text: bytes) -> bytes:
+        for old, new in _PSEUDONYMS:
+            text = re.sub(old, new, text)
+        return text
+
+    for entry in entries:
+        headers = [(name, "dropped" if name == "X-Call-Id" else value) for name, value in entry.headers]
+        target = entry.target.replace("/phone", "/bank/iesniodyu/phone").replace("/payments", "/bhugtan")
+        body, answer = change(entry.body), change(entry.answer_body)
+        yield replace(entry, target=target, headers=Headers(headers), body=body, answer_body=answer)
+
+
+def test_the_words_of_a_redacted_bank_are_accepted_in_paths_and_decisions() -> None:
+    app = LearnedApp(learn_text(redact(record())))
+    headers = {"X-Call-Id": CALL.format(7)}
+    headers["X-Token"] = app.send("POST", "/login", LOGIN, headers)[1]["token"]
+    _, made = app.send("POST", "/bhugtan", PAY, headers)
+    number = made["bhugtan"]["number"]
+    assert app.send("POST", "/bank/parikshan/phone", {"anurodh": number, "says": "HAAN"}, headers)[0] == 200
+    assert app.send("GET", f"/bhugtan/{number}", headers=headers)[1]["bhugtan"]["state"] == "SENT"

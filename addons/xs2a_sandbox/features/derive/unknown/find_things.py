@@ -123,12 +123,12 @@ def _fill_keys(world: World) -> None:
     for kind in world.kinds:
         for thing in kind.things:
             for name, (operation, place, position) in kind.told.items():
-                if name in thing.keys or operation is not kind.made_by:
-                    continue
-                value = dict(answer_values(thing.created)).get(place)
-                found = parts(value)
-                if position < len(found):
-                    thing.keys[name] = (value if position == 0 else found[position], thing.created.number)
+                telling = [one for one in operation.seen if thing.key_texts & set(one.parameters.values())]
+                for one in [thing.created] if operation is kind.made_by else telling:
+                    value = dict(answer_values(one)).get(place)
+                    found = parts(value)
+                    if name not in thing.keys and position < len(found):
+                        thing.keys[name] = (value if position == 0 else found[position], one.number)
 
 
 def _is_row(

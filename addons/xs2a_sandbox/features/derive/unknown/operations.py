@@ -11,6 +11,8 @@ from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.derive.unknown.names import identifier, is_id, new_name, singular
 from xs2a_sandbox.features.derive.unknown.places import leaves
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, are_redacted, parts
+from xs2a_sandbox.redaction.allowlist import is_kept_segment
+from xs2a_sandbox.redaction.values import DROPPED
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -20,19 +22,26 @@ _UNKNOWN = (400, 403, 404, 410, 422)
 
 @dataclass(eq=False)
 class LearnedOperation:
-    """`pattern` has a word, or None for a parameter, at each place. `names` are the parameters by place."""
+    """`pattern` has a word, or None for a parameter, at each place. `names` are the parameters by place.
+
+    `hidden` are places of words that have pseudonyms: the bank's own words are accepted there.
+    """
 
     method: str
     pattern: tuple[str | None, ...]
     names: dict[int, str] = field(default_factory=dict)
     seen: list[SeenExchange] = field(default_factory=list)
+    hidden: frozenset[int] = frozenset()
     id: str = ""
 
     @property
     def path(self) -> str:
-        return "/" + "/".join(
-            word if word is not None else f"{{{self.names[at]}}}" for at, word in enumerate(self.pattern)
-        )
+        return "/" + "/".join(self._write(at, word) for at, word in enumerate(self.pattern))
+
+    def _write(self, at: int, word: str | None) -> str:
+        if word is None:
+            return f"{{{self.names[at]}}}"
+        return f"{{{identifier(word)}}}" if at in self.hidden else word
 
     @property
     def name(self) -> str:
@@ -47,7 +56,10 @@ def find_operations(seen: Sequence[SeenExchange]) -> list[LearnedOperation]:
     """Group the exchanges by operation, and give each its path parameters."""
     variable = _variable_segments(seen)
     patterns = {
-        one: tuple(None if segment in variable or _UUID.fullmatch(segment) else segment for segment in one.path)
+        one: tuple(
+            None if segment in variable or segment == DROPPED or _UUID.fullmatch(segment) else segment
+            for segment in one.path
+        )
         for one in seen
     }
     patterns = _merge_refused(seen, patterns)
@@ -60,11 +72,32 @@ def find_operations(seen: Sequence[SeenExchange]) -> list[LearnedOperation]:
     for operation in found:
         for one in operation.seen:
             one.parameters.update({name: one.path[at] for at, name in operation.names.items()})
+    if are_redacted(seen):
+        _find_hidden(found)
     ids: set[str] = set()
     for operation in found:
         operation.id = new_name(operation.name, ids)
         ids.add(operation.id)
     return found
+
+
+def _find_hidden(operations: Sequence[LearnedOperation]) -> None:
+    """Find the words in paths that have pseudonyms, where nothing but such a word tells two paths apart."""
+    known = {
+        segment
+        for operation in operations
+        for one in operation.seen
+        for at, segment in enumerate(one.path)
+        if is_kept_segment(["", *one.path], at + 1)
+    }
+    shapes: defaultdict[tuple[str | None, ...], set[tuple[str | None, ...]]] = defaultdict(set)
+    for operation in operations:
+        shape = tuple(word if word in known else None for word in operation.pattern)
+        shapes[shape].add(operation.pattern)
+    for operation in operations:
+        shape = tuple(word if word in known else None for word in operation.pattern)
+        places = (at for at, word in enumerate(operation.pattern) if word and word not in known and word.isalpha())
+        operation.hidden = frozenset(places if len(shapes[shape]) == 1 else ())
 
 
 def _variable_segments(seen: Sequence[SeenExchange]) -> set[str]:

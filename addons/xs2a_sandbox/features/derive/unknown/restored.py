@@ -38,19 +38,23 @@ def restore(tape: Tape) -> Tape:
 def _find_words(entries: Sequence[Exchange]) -> dict[str, str]:
     """Return words by their pseudonyms: `/wqnz/k6hc0ps2n` was `/slip/k6hc0ps2n` if requests call it `slip`.
 
-    A pseudonym is as long as its word. Names of members are never redacted.
+    A pseudonym is as long as its word. Names of members are never redacted, so a word that is one is no pseudonym.
     """
     if not any(any(value == DROPPED for _, value in entry.headers) or note_of(entry.answer_body) for entry in entries):
         return {}
     names: dict[str, str] = {}
     before: dict[str, str] = {}
+    members: set[str | int] = set()
     for entry in entries:
+        for content in (entry.body, entry.answer_body):
+            members |= {step for place, _ in leaves(body.read(content).value) for step in place}
         for place, value in leaves(body.read(entry.body).value):
             if isinstance(value, str) and is_id(value) and place:
                 names.setdefault(value, str(place[-1]))
         paths = [entry.target, entry.answer_headers.get("location") or ""]
         for word, id in (pair for path in paths for pair in pairwise(urlsplit(path).path.split("/"))):
             before.setdefault(id, word)
+    before = {id: word for id, word in before.items() if word not in members}
     return {
         word: names[id]
         for id, word in before.items()

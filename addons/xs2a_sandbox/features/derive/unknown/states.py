@@ -184,7 +184,7 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
         is_of_access = thing.created is not one and all(use.place[0] == "headers" for use, _ in world.named(one))
         for place, value in leaves(one.document):
             name = next((step for step in reversed(place) if isinstance(step, str)), "")
-            is_word = isinstance(value, str) and _WORD.fullmatch(value)
+            is_word = isinstance(value, str) and _WORD.fullmatch(value) and not (is_of_access and world.is_ok[one])
             is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):

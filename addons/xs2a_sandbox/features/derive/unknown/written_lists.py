@@ -89,7 +89,7 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
         made[name] = {"each": braced(f"let.{plural(kind)}"), "as": "thing", "when": when, "give": row}
         whole = [f"(let.{name} | reverse | list)", *whole] if listing.is_newest_first else [*whole, f"let.{name}"]
     every = braced(" + ".join(whole))
-    is_within = " and ".join(_filters(listing))
+    is_within = " and ".join(_filters(scopes, listing))
     made["found"] = {"each": every, "when": is_within, "give": "{{ entry }}"} if is_within else every
     made["total"] = "{{ let.found | length }}"
 
@@ -129,7 +129,7 @@ def _write_link(listing: Listing, page: Place, names: Sequence[str]) -> str:
     return f"(request.path ~ '?' ~ ({' ~ '.join(texts)})[1:])"
 
 
-def _filters(listing: Listing) -> Iterator[str]:
+def _filters(scopes: ExchangeScopes, listing: Listing) -> Iterator[str]:
     """Yield the conditions for entries such as were asked for."""
     signs = [(place, "<" if is_exclusive(place) else "<=") for place in listing.untils]
     for place, sign in ((listing.since, ">="), *signs):
@@ -137,7 +137,11 @@ def _filters(listing: Listing) -> Iterator[str]:
             day, source = listing.form.read(expression("entry", (listing.day,))), source_of(place)
             yield f"({source} is none or {day} {sign} {listing.form.read(source)})"
     for place, name in listing.equal.items():
-        yield f"({source_of(place)} is none or {expression('entry', (name,))} == {source_of(place)})"
+        source = source_of(place)
+        known = sorted({str(row.get(name)) for rows in listing.entries.values() for row in rows})
+        # Nothing is equal to a word that has a pseudonym in the recording.
+        is_hidden = f" or {source} not in {literal(known)}" if scopes.is_redacted else ""
+        yield f"({source} is none{is_hidden} or {expression('entry', (name,))} == {source})"
 
 
 def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKind, str, Any]]:

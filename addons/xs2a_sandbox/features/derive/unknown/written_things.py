@@ -219,9 +219,12 @@ def _next_state(
         word: str | None = expression("body", place)
     elif choice := _find_choice(answer, machines):
         chosen, groups = choice
-        words = {text: _state_after(ones, machines, name) for text, ones in groups.items()}
-        cases = (f"{state} if {source_of(chosen)} == {literal(text)}" for text, state in words.items() if state)
-        word = f"({' else '.join(cases)} else {name}.state)"
+        words = {text: _state_after(ones, machines, name) or f"{name}.state" for text, ones in groups.items()}
+        cases = (f"{state} if {source_of(chosen)} == {literal(text)}" for text, state in words.items())
+        usual = max(groups, key=lambda text: len(groups[text]))
+        # A word that has a pseudonym in the recording is likely to be the usual one.
+        last = words[usual] if learned.scopes.is_redacted and not is_words(usual) else f"{name}.state"
+        word = f"({' else '.join(cases)} else {last})"
     else:
         word = _state_after(answer.seen, machines, name)
     if word and (other := _other_choice(learned, operation, answer)):
