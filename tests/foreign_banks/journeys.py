@@ -15,7 +15,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 import httpx
 
-from tests.foreign_banks import bursztyn_journeys, dallae_journeys, gulmohar_journeys, jacaranda_journeys
+from tests.foreign_banks import (
+    bursztyn_journeys,
+    dallae_journeys,
+    gulmohar_journeys,
+    jacaranda_journeys,
+    pukeko_journeys,
+)
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.gulmohar import Gulmohar
@@ -23,6 +29,7 @@ from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.norrsken import Norrsken
+from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.server import Clock, ForeignBank
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 
@@ -733,4 +740,5 @@ BANKS = {
         r"/gm/v3/(?:sahmati(?:/handle)?|bhugtan|swachalit)/[\w@-]+",
         "sthiti",
     ),
+    "pukeko": Foreign(Pukeko, pukeko_journeys.first, pukeko_journeys.second, r"\b(?:prm|trf)_\w{12}", "stage"),
 }
