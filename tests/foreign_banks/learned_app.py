@@ -36,7 +36,7 @@ class LearnedApp:
 
     def send(self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
         """Return the status and the document of the answer."""
-        sent = json.dumps(body).encode() if body is not None else b""
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
         own = {**({"Content-Type": "application/json"} if sent else {}), **(headers or {})}
         response = asyncio.run(self._engine.answer(Request(method, target, Headers(own.items()), sent)))
         return response.status, json.loads(response.body) if response.body else None

@@ -109,6 +109,7 @@ GUESSED = {
         *("balance outside the rights", "transfer outside the rights", "transfer for later is done", "no entries yet"),
     },
     "gulmohar": set(),
+    "pukeko": set(),
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -124,6 +125,7 @@ SECOND = {
     ("bursztyn", True): (51, 49, 2, 5, 33),
     ("dallae", True): (55, 55, 15, 15, 49),
     ("gulmohar", True): (59, 59, 10, 10, 49),
+    ("pukeko", True): (54, 52, 4, 5, 46),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
@@ -132,6 +134,7 @@ SECOND = {
     ("bursztyn", False): (41, 34, 0, 0, 10),
     ("dallae", False): (44, 42, 0, 0, 0),
     ("gulmohar", False): (54, 53, 0, 0, 5),
+    ("pukeko", False): (51, 42, 4, 4, 12),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.

@@ -20,6 +20,9 @@ from xs2a_sandbox.redaction.vocabulary import is_words
 SECRETS = "our_secrets"
 """The collection with the secret that each name was first let in with."""
 
+_LEAST = 6
+"""The least length of a request's id, if the recording shows no shorter one."""
+
 
 def candidates(
     scopes: ExchangeScopes,
@@ -61,7 +64,12 @@ def candidates(
 def _on_headers(
     scopes: ExchangeScopes, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
 ) -> Iterator[Condition]:
-    for name in dict.fromkeys(name for one in others for name in one.headers):
+    names = list(dict.fromkeys(name for one in others for name in one.headers))
+    is_anonymous = all(one.status == 401 and "authorization" not in one.headers for one in wanted)
+    if wanted and is_anonymous and all("authorization" in one.headers for one in others):
+        # The answer is about who asks, whatever else the requests lack.
+        names = ["authorization"]
+    for name in names:
         if not all(name in one.headers for one in others):
             continue
         source, place = f"headers[{literal(name)}]", ("headers", name)
@@ -72,10 +80,8 @@ def _on_headers(
         values = {one.headers[name] for one in others}
         if name in scopes.nonces or ("headers", name) in scopes.request_keys.values():
             good = [one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers]
-            # Redaction hides how long they are.
-            least = 6 if DROPPED in good else 8
-            if min(map(len, good), default=0) >= least:
-                short = f"({source} | default('absent, and so not short') | length) < {least}"
+            if min(map(len, good), default=0) >= _LEAST:
+                short = f"({source} | default('absent, and so not short') | length) < {_LEAST}"
                 yield Condition(short, 1, "short", place)
         elif len(values) == 1 and values != {DROPPED} and not is_precondition and not named:
             (value,) = values
@@ -134,6 +140,9 @@ def _on_credentials(
         for place, name in pairs:
             both = [(other.at(name), other.at(place)) for other in others]
             shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]
+            if any(named and not secret for named, secret in both):
+                # A decision, which may come without more.
+                continue
             names, secrets = dict(shown), {secret for _, secret in shown}
             is_repeated = len(names) == 1 or len(shown) > len(names)
             is_one_to_one = len(names) == len(set(shown)) == len(secrets) and is_repeated

@@ -131,7 +131,7 @@ def split_successes(
             if condition := _best(scopes, operation, wanted, others, is_success=True):
                 possible.append((condition, answer))
         if not possible:
-            oks = oks[-1:]
+            oks = [max(oks, key=lambda answer: (any(map(scopes.world.made, answer.seen)), len(answer.seen)))]
             break
         best = min(possible, key=lambda one: (one[0].rank, len(one[1].seen)))
         found.append(best)

@@ -11,7 +11,7 @@ from xs2a_sandbox.features.derive.unknown.decisions import redirect_choices
 from xs2a_sandbox.features.derive.unknown.names import new_name
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, field_names
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, field_names, parts
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
 from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
 
@@ -60,13 +60,23 @@ def find_classes(world: World, machines: Mapping[ThingKind, StateMachine]) -> di
     for operation in world.operations:
         groups: defaultdict[tuple[int, Any], list[SeenExchange]] = defaultdict(list)
         for one in operation.seen:
-            said = _success(world, one, secrets) if world.is_ok[one] else _error(one, is_code)
+            is_ok = world.is_ok[one]
+            said: Any = (_success(world, one, secrets), _repeats(world, one)) if is_ok else _error(one, is_code)
             if one.form and world.made(one):
                 # A token for a code is for what the code is about.
                 said = said, frozenset(use.place for use, _ in world.named(one) if use.place[0] == "form")
             groups[one.status, said].append(one)
         found[operation] = list(_name_classes(operation, world, groups))
     return found
+
+
+def _repeats(world: World, one: SeenExchange) -> bool:
+    """Return whether an answer shows a thing that an earlier request of the operation has made, and makes nothing."""
+    kind = world.made_by(world.operation_of[one])
+    if kind is None or world.made(one):
+        return False
+    shown = {text for _, value in answer_values(one) for text in parts(value)}
+    return any(thing.created.number < one.number and str(thing.keys[kind.id][0]) in shown for thing in kind.things)
 
 
 def _name_classes(

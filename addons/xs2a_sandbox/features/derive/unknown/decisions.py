@@ -3,7 +3,6 @@
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things import World
 
@@ -17,10 +16,7 @@ def redirect_choices(world: World, location: str) -> Any:
     """
     address = max((url for url in world.addresses if location.startswith(url)), key=len, default="")
     query = location[len(address) :].lstrip("?&") if address else urlsplit(location).query
-    return tuple(
-        (name, "" if is_id(value, is_redacted=world.is_redacted) and len(value) > 4 else value)
-        for name, value in parse_qsl(query)
-    )
+    return tuple((name, "" if world.ids.has(value) and len(value) > 4 else value) for name, value in parse_qsl(query))
 
 
 def is_alike(world: World, one: SeenExchange, other: SeenExchange) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.forms import date_form
-from xs2a_sandbox.features.derive.unknown.names import identifier, is_id, new_name
+from xs2a_sandbox.features.derive.unknown.names import identifier, new_name
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.outcomes import Envelope
 from xs2a_sandbox.features.derive.unknown.places import Place, value_at
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, are_redacted, parts
+from xs2a_sandbox.features.derive.unknown.recorded_ids import RecordedIds
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, ThingUse, World
 
 type _Uses = Mapping[str, Sequence[tuple[SeenExchange, Place]]]
@@ -20,13 +21,15 @@ type _Fresh = dict[str, tuple[Place, Any, int]]
 
 
 def find_things(
-    operations: Sequence[LearnedOperation], is_ok: dict[SeenExchange, bool], envelope: Envelope | None
+    operations: Sequence[LearnedOperation],
+    is_ok: dict[SeenExchange, bool],
+    envelope: Envelope | None,
+    ids: RecordedIds,
 ) -> World:
-    world = World(operations, is_ok, (envelope.member,) if envelope else None)
+    world = World(operations, is_ok, ids, (envelope.member,) if envelope else None)
     for operation in operations:
         world.operation_of |= dict.fromkeys(operation.seen, operation)
     seen = sorted(world.operation_of, key=lambda one: one.number)
-    world.is_redacted = are_redacted(seen)
     used: defaultdict[str, list[tuple[SeenExchange, Place]]] = defaultdict(list)
     for one in seen:
         for place, value in one.values():
@@ -77,7 +80,7 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
 
 def _is_key(world: World, text: str) -> bool:
     core = re.sub(r"\W", "", text)
-    return len(core) >= 3 and is_id(text, is_redacted=world.is_redacted) and "/" not in text and not date_form(text)
+    return len(core) >= 3 and world.ids.has(text) and "/" not in text and not date_form(text)
 
 
 def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> None:
@@ -138,14 +141,16 @@ def _is_row(
     if place[0] != "body" or len(place) < 3 or not isinstance(place[-2], int) or not isinstance(place[-1], str):
         return False
     is_number = text.isdecimal() and len(text) < 3
-    if one.status == 201 or is_number or not is_id(text, is_redacted=world.is_redacted) or _names_thing(world, text):
+    if one.status == 201 or is_number or not world.ids.has(text) or _names_thing(world, text):
         return False
     entry = value_at({"body": one.document}, place[:-1])
     if isinstance(entry, Mapping) and any(_names_thing(world, str(inner)) for inner in entry.values()):
         # It is a thing of the app's own that refers to something else.
         return False
     operation = world.operation_of[one]
-    return any(at[0] in ("path", "body", "query") and world.operation_of[other] is not operation for other, at in later)
+    return any(
+        at[0] in ("path", "body", "query", "form") and world.operation_of[other] is not operation for other, at in later
+    )
 
 
 def _add_rows(world: World, operation: LearnedOperation, place: Place) -> None:

@@ -118,7 +118,7 @@ def guess_attempts(known: KnownOperation) -> Iterator[LearnedCheck]:
     secret = next((check for check in (*known.checks, *known.guesses) if check.condition.kind == "credentials"), None)
     for lookup in known.lookups if secret else ():
         changes = any(known.scopes.changes_by(known.operation, one) for one in known.scopes.machines_of(lookup))
-        if secret and changes and not lookup.owned:
+        if secret and changes and not lookup.owned and not known.scopes.world.made_by(known.operation):
             wrong = f"({secret.condition.source}) and let.{lookup.name}.wrong >= {_ATTEMPTS - 1}"
             condition = Condition(wrong, 43, "attempts", secret.condition.place, lookup.name)
             answer = declined[0] if len(declined) == 1 else replace(secret.answer, name="last-attempt")

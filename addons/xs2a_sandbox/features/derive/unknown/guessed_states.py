@@ -12,7 +12,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import leaves
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states import DELETED, ByRequest
-from xs2a_sandbox.features.derive.unknown.thing_conditions import rights, told_lifetimes
+from xs2a_sandbox.features.derive.unknown.thing_conditions import is_over, rights
 
 
 def add_endings(
@@ -58,10 +58,10 @@ def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:
         if donor := known.find_check("age", lookup.place):
             if not known.accepts(donor.condition.source):
                 yield donor.guess(donor.condition)
-        elif (seconds := next(told_lifetimes(known.scopes, kinds[0].things[0]), 0)) and (
+        elif (seconds := known.scopes.lifetimes[kinds[0].things[0]]) and (
             donor := known.find_check("missing", lookup.place)
         ):
-            source = f"clock.seconds >= (let.{lookup.name}.made or clock.seconds) + {seconds}"
+            source = is_over(f"let.{lookup.name}", None if known.scopes.have_lifetimes(kinds[0]) else seconds)
             yield donor.guess(Condition(source, 6, "age", lookup.place, lookup.name))
 
 

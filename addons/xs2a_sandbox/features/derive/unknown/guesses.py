@@ -30,7 +30,6 @@ from xs2a_sandbox.features.derive.unknown.guessed_states import (
 from xs2a_sandbox.features.derive.unknown.guessed_values import guess_impossible_values
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.mentions import find_mention, instead
-from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
@@ -86,7 +85,7 @@ def _is_remark(known: KnownOperation, condition: Condition) -> bool:
     return (
         bool(texts)
         and has_amount
-        and all(re.search(r"[a-z]", text) and not is_id(text, is_redacted=known.scopes.is_redacted) for text in texts)
+        and all(re.search(r"[a-z]", text) and not known.scopes.world.ids.has(text) for text in texts)
     )
 
 
@@ -120,11 +119,15 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
     exact = [check for check in nearest if check.condition.kind == condition.kind]
     if exact or nearest:
         return (exact or nearest)[0]
-    if condition.kind != "unknown" or condition.place[0] == "form":
+    if condition.kind != "unknown":
         return None
+    if condition.place[0] == "form":
+        own = (check for check in known.checks if check.condition.kind == "unknown")
+        return next((check for check in own if check.condition.place[0] == "form"), None)
     if condition.place[0] == "headers":
         return known.find_check("missing", condition.place)
-    others = [check for check in known.every if check.condition.kind == "unknown"]
+    unknown = (check for check in known.every if check.condition.kind == "unknown")
+    others = [check for check in unknown if check.condition.place[0] != "form"]
     if not others and condition.place[0] == "path" and known.every:
         return LearnedCheck(condition, known.invent_error(404, "unknown"), (), is_guess=True)
     return min(others, key=lambda check: check.condition.place[0] != condition.place[0], default=None)
@@ -137,10 +140,12 @@ def _is_like(condition: Condition, check: LearnedCheck) -> bool:
         return other.kind == "missing" and other.place == condition.place
     if condition.kind == "unknown":
         is_same = other.place == condition.place if is_header else other.name == condition.name != ""
-        is_same = is_same and is_header == (other.place[:1] == ("headers",))
-        return other.kind == "unknown" and is_same
+        kinds_of_places = [{("headers",), ("form",)} & {one.place[:1]} for one in (condition, other)]
+        return other.kind == "unknown" and is_same and kinds_of_places[0] == kinds_of_places[1]
     if condition.kind in _FORMS:
         return other.kind in _FORMS and other.place[0] != "headers" and find_mention(check) is not None
+    if condition.kind == "without":
+        return other.kind == "without" and other.name == condition.name
     return condition.kind == other.kind == "unreadable"
 
 

@@ -15,6 +15,7 @@ from xs2a_sandbox.features.derive.unknown.named_accounts import NamedAccounts, f
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation, find_operations
 from xs2a_sandbox.features.derive.unknown.outcomes import find_envelope, find_successes
 from xs2a_sandbox.features.derive.unknown.quotas import Quota, find_quotas
+from xs2a_sandbox.features.derive.unknown.recorded_ids import find_ids
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.standing_orders import add_standing_orders
@@ -46,7 +47,8 @@ class LearnedInterface:
 
 def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
     envelope = find_envelope(seen)
-    world = find_things(find_operations(seen), find_successes(seen, envelope), envelope)
+    ids = find_ids(seen)
+    world = find_things(find_operations(seen, ids), find_successes(seen, envelope), envelope, ids)
     machines = find_machines(world)
     add_implied_states(world, machines)
     add_standing_orders(machines)

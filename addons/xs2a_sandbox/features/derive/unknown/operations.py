@@ -2,15 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from xs2a_sandbox.features.derive.routes import slug
-from xs2a_sandbox.features.derive.unknown.names import identifier, is_id, new_name, singular
+from xs2a_sandbox.features.derive.unknown.names import identifier, new_name, singular
 from xs2a_sandbox.features.derive.unknown.places import leaves
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, are_redacted, parts
+from xs2a_sandbox.features.derive.unknown.recorded_ids import RecordedIds
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.redaction.allowlist import is_kept_segment
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -52,9 +52,9 @@ class LearnedOperation:
         return slug(" ".join((self.method, *words, *(("one",) if is_one else ()))))
 
 
-def find_operations(seen: Sequence[SeenExchange]) -> list[LearnedOperation]:
+def find_operations(seen: Sequence[SeenExchange], ids: RecordedIds) -> list[LearnedOperation]:
     """Group the exchanges by operation, and give each its path parameters."""
-    variable = _variable_segments(seen)
+    variable = _variable_segments(seen, ids)
     patterns = {
         one: tuple(
             None if segment in variable or segment == DROPPED or _UUID.fullmatch(segment) else segment
@@ -72,12 +72,12 @@ def find_operations(seen: Sequence[SeenExchange]) -> list[LearnedOperation]:
     for operation in found:
         for one in operation.seen:
             one.parameters.update({name: one.path[at] for at, name in operation.names.items()})
-    if are_redacted(seen):
+    if ids.is_redacted:
         _find_hidden(found)
-    ids: set[str] = set()
+    taken: set[str] = set()
     for operation in found:
-        operation.id = new_name(operation.name, ids)
-        ids.add(operation.id)
+        operation.id = new_name(operation.name, taken)
+        taken.add(operation.id)
     return found
 
 
@@ -100,14 +100,13 @@ def _find_hidden(operations: Sequence[LearnedOperation]) -> None:
         operation.hidden = frozenset(places if len(shapes[shape]) == 1 else ())
 
 
-def _variable_segments(seen: Sequence[SeenExchange]) -> set[str]:
+def _variable_segments(seen: Sequence[SeenExchange], ids: RecordedIds) -> set[str]:
     """Return the segments that an earlier answer has told, or the body of an earlier request, and no earlier path."""
-    looks_like_id = partial(is_id, is_redacted=are_redacted(seen))
     before: set[str] = set()
     introduced: set[str] = set()
     variable: set[str] = set()
     for one in seen:
-        variable |= {segment for segment in one.path if segment in introduced and looks_like_id(segment)}
+        variable |= {segment for segment in one.path if segment in introduced and ids.has(segment)}
         before |= set(one.path)
         for _, value in (*leaves(one.body), *answer_values(one)):
             introduced |= {part for part in parts(value) if part not in before}
@@ -118,14 +117,12 @@ def _variable_segments(seen: Sequence[SeenExchange]) -> set[str]:
             if isinstance(value, str) and any(isinstance(step, int) for step in place):
                 columns[tuple("*" if isinstance(step, int) else step for step in place)].add(value)
         # Ids of entries that look like words are next to others that do not.
-        variable |= {
-            value for column in columns.values() if _are_ids(column, variable, looks_like_id) for value in column & used
-        }
+        variable |= {value for column in columns.values() if _are_ids(column, variable, ids) for value in column & used}
     return variable
 
 
-def _are_ids(column: set[str], variable: set[str], looks_like_id: Callable[[str], bool]) -> bool:
-    is_alike = len({len(value) for value in column}) == 1 and any(map(looks_like_id, column))
+def _are_ids(column: set[str], variable: set[str], ids: RecordedIds) -> bool:
+    is_alike = len({len(value) for value in column}) == 1 and any(map(ids.has, column))
     return is_alike or not column.isdisjoint(variable)
 
 

@@ -11,6 +11,7 @@ from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.forms import date_form, find_iban_country, read_number
+from xs2a_sandbox.features.derive.unknown.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
@@ -67,7 +68,8 @@ class ExchangeScopes:
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
         self.offset = find_offset(list(world.operation_of))
-        self.is_redacted = world.is_redacted
+        self.lifetimes = {thing: next(told_lifetimes(thing, self.offset), None) for thing in world.things}
+        self.is_redacted = world.ids.is_redacted
         self.iban_country = self._find_iban_country()
         self.request_keys = {
             kind.made_by: place for kind in world.kinds if (place := _find_request_key(world, kind, self.nonces))
@@ -130,6 +132,10 @@ class ExchangeScopes:
             text = pick(one, lookup.place, lookup.word)
             for kind, key in lookup.kinds:
                 yield from ((lookup, thing) for thing in kind.things if thing.is_known_by(key, text, one))
+
+    def have_lifetimes(self, kind: ThingKind) -> bool:
+        """Return whether things of a kind last for different times, as the answers that make them say."""
+        return len({self.lifetimes[thing] for thing in kind.things} - {None}) > 1
 
     def machines_of(self, lookup: ThingLookup) -> list[StateMachine]:
         return [self.machines[kind] for kind, _ in lookup.kinds if kind in self.machines]
@@ -224,6 +230,7 @@ class ExchangeScopes:
             **paid,
             "made": unix_seconds(created.time),
             "since": unix_seconds(since),
+            "lifetime": self.lifetimes[thing],
             "version": 1 + len(changes),
             "state": state,
             "sent": created.body if created.body is not None else created.form or {},

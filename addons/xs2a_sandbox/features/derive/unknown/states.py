@@ -181,6 +181,11 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
         if thing is None:
             continue
         thing.events.append(one)
+        if thing.created is one:
+            # A token for a code changes what the code is for.
+            exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)
+            for other in exchanged:
+                other.events.append(one)
         is_of_access = thing.created is not one and all(use.place[0] == "headers" for use, _ in world.named(one))
         for place, value in leaves(one.document):
             name = next((step for step in reversed(place) if isinstance(step, str)), "")
@@ -308,6 +313,8 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
             continue
         between = [one for one in thing.events if at < one.number <= then and world.is_ok[one]]
         causes = [one for one in between if not _only_reads(world, one, thing)]
+        # If nobody has looked between a decision and the exchange of its code, the decision has changed the state.
+        causes = [one for one in causes if not world.made(one)] or causes
         shown = by_number[then]
         decision = _hidden_decision(causes, shown) if isinstance(before, str) else None
         if decision:

@@ -9,14 +9,13 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.forms import DateForm, date_form
-from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.redaction.values import DROPPED
 
 MISSING = object()
-_INTERNAL = frozenset("state sent headers form of made since kind used used_on".split())
+_INTERNAL = frozenset("state sent headers form of made since lifetime kind used used_on".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
 
@@ -130,7 +129,7 @@ class Templates:
         return there[-1]
 
     def _is_random(self, text: str) -> bool:
-        looks_like_id = len(text) >= 8 and is_id(text, is_redacted=self._scopes.is_redacted)
+        looks_like_id = len(text) >= 8 and self._scopes.world.ids.has(text)
         return looks_like_id and re.fullmatch(r"[A-Za-z0-9_.-]+", text) is not None and not date_form(text)
 
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:

@@ -7,11 +7,11 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values
-from xs2a_sandbox.features.derive.unknown.things import LearnedThing
+from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 
 _LIFETIMES = (60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 86400)
 
@@ -26,7 +26,9 @@ def conditions_on_things(
     for lookup in scopes.lookups[operation]:
         name, place = f"let.{lookup.name}", lookup.place
         rank = 5 if place[0] == "headers" else 40 if lookup.rows else 20
-        yield Condition(f"not {name}", rank, "unknown", place, lookup.name)
+        is_optional = any(one.at(place) is None for one in others) and not lookup.owned
+        guard = f"{source_of(place)} is not none and " if is_optional else ""
+        yield Condition(f"{guard}not {name}", rank, "without" if lookup.owned else "unknown", place, lookup.name)
         if lookup.rows:
             continue
         yield Condition(f"{name} is not none", 91, "exists", place, lookup.name)
@@ -37,14 +39,17 @@ def conditions_on_things(
         if scopes.machines_of(lookup):
             yield from _on_state(scopes, operation, lookup, wanted, others, is_success)
         elif others and not is_success and any(one.status != 429 for one in wanted):
+            if any(scopes.have_lifetimes(kind) for kind, _ in lookup.kinds):
+                yield Condition(is_over(name), 6, "age", place, lookup.name)
             for seconds in _ages(scopes, name, wanted, others):
-                old = f"clock.seconds >= ({name}.made or clock.seconds) + {seconds}"
-                yield Condition(old, 6, "age", place, lookup.name)
+                yield Condition(is_over(name, seconds), 6, "age", place, lookup.name)
         told = others[0].headers.get("if-match", "") if others else ""
         if version := re.fullmatch(r"(\W*[a-z]?)\d+(\W*)", told):
             tag = f"{literal(version[1])} ~ {name}.version ~ {literal(version[2])}"
             yield Condition(f"headers['if-match'] != {tag}", 22, "version", ("headers", "if-match"), lookup.name)
         for secret, key in scopes.secondary[operation]:
+            if secret == place:
+                continue
             differs = f"{source_of(secret)} != {expression(name, (key,))}"
             yield Condition(differs, 60, "secret", secret, lookup.name)
             yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
@@ -151,6 +156,13 @@ def _states(scopes: ExchangeScopes, name: str, ones: Sequence[SeenExchange]) -> 
     return list(dict.fromkeys(state for state in found if state is not None))
 
 
+def is_over(name: str, seconds: int | None = None) -> str:
+    """Return the condition that a thing is so old, or as old as the answer with it says that it can become."""
+    if seconds is not None:
+        return f"clock.seconds >= ({name}.made or clock.seconds) + {seconds}"
+    return f"{name}.lifetime is not none and clock.seconds >= {name}.made + {name}.lifetime"
+
+
 def _ages(
     scopes: ExchangeScopes, name: str, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
 ) -> Iterator[int]:
@@ -165,19 +177,7 @@ def _ages(
         # The answer with a token often says how long it lasts.
         made = {thing for one in [*wanted, *others] for lookup, thing in scopes.found(one) if name[4:] == lookup.name}
         numbers = {value for thing in made for _, value in leaves(thing.created.document) if isinstance(value, int)}
-        told = {time for thing in made for time in told_lifetimes(scopes, thing)}
+        told = {time for thing in made for time in told_lifetimes(thing, scopes.offset)}
         likely = told | (numbers & set(_LIFETIMES))
         yield from sorted(time for time in likely if most < time <= least)
         yield max((time for time in _LIFETIMES if most < time <= least), default=least)
-
-
-def told_lifetimes(scopes: ExchangeScopes, thing: LearnedThing) -> Iterator[int]:
-    """Yield after how many seconds a thing such as a token may end, as the answer with it says."""
-    for place, value in answer_values(thing.created):
-        if isinstance(value, int) and "expire" in str(place[-1]).lower() and 0 < value < 10_000_000:
-            yield value
-        elif (form := date_form(value)) and form.has_time:
-            offset = scopes.offset if form.is_local else 0
-            seconds = int((form.moment(value) - thing.created.time).total_seconds()) - offset
-            if seconds > 0:
-                yield seconds

@@ -8,6 +8,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded_ids import RecordedIds
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 
 
@@ -94,8 +95,8 @@ class World:
 
     operations: Sequence[LearnedOperation]
     is_ok: dict[SeenExchange, bool]
+    ids: RecordedIds
     envelope: Place | None = None
-    is_redacted: bool = False
     kinds: list[ThingKind] = field(default_factory=list)
     rows: list[Rows] = field(default_factory=list)
     uses: dict[LearnedOperation, list[ThingUse]] = field(default_factory=dict)

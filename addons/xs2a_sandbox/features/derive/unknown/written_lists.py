@@ -11,7 +11,6 @@ from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.lists import Listing, is_exclusive
 from xs2a_sandbox.features.derive.unknown.mentions import instead
-from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
@@ -189,7 +188,7 @@ def _entry_value(scopes: ExchangeScopes, one: SeenExchange, value: Any, sent: An
             return braced(f"-{source}")
         if isinstance(value, str) and isinstance(known, str) and value == f"-{known}":
             return "-" + braced(source)
-    looks_like_id = isinstance(value, str) and len(value) >= 6 and is_id(value, is_redacted=scopes.is_redacted)
+    looks_like_id = isinstance(value, str) and len(value) >= 6 and scopes.world.ids.has(value)
     if looks_like_id and not value.isdecimal():
         return "{{ thing.id ~ '-1' }}" if re.fullmatch(r"[\w-]+", value) else new_value([value])
     if isinstance(value, int) and abs(value) > 99999:

@@ -61,7 +61,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     ok = f"let.outcome in {literal([answer.name for _, answer in oks])}"
     effects: list[dict[str, Any]] = []
     if made:
-        lets["new"] = write_new(scopes, operation, made)
+        lets["new"] = write_new(scopes, operation, made, oks)
         effects += _store_new(learned, made, oks)
     changed: set[str] = set()
     for lookup in scopes.lookups[operation]:

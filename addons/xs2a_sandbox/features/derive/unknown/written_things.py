@@ -119,7 +119,7 @@ def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
     return made
 
 
-def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
+def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind, oks: Successes) -> dict[str, Any]:
     """Return the thing that the operation makes."""
     first, machine = kind.example, scopes.machines.get(kind)
     keys: dict[str, Any] = {}
@@ -136,6 +136,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         **keys,
         "made": "{{ clock.seconds }}",
         "since": "{{ clock.seconds }}",
+        **({"lifetime": _write_lifetime(scopes, oks)} if scopes.have_lifetimes(kind) else {}),
         "version": 1,
         "state": machine.first if machine else "there",
         "reads": 0,
@@ -151,6 +152,16 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         },
         "of": _write_owners(scopes, operation, kind),
     }
+
+
+def _write_lifetime(scopes: ExchangeScopes, oks: Successes) -> str:
+    """Return how long a new thing lasts, by the outcome."""
+    lifetimes: dict[str, int] = {}
+    for _, answer in oks:
+        for thing in (made for one in answer.seen if (made := scopes.world.made(one))):
+            if seconds := scopes.lifetimes[thing]:
+                lifetimes.setdefault(answer.name, seconds)
+    return braced(f"{literal(lifetimes)}[let.outcome]")
 
 
 def _write_owners(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
