@@ -10,9 +10,10 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.states import StateMachine
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
 
 
@@ -20,8 +21,8 @@ from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
 class Taken:
     """Things of a kind that reduce the balance of an account while they are in one of these states.
 
-    Their requests have the amount at the place `amount`, where a star stands for all entries of a list, and the account
-    at the place `of`.
+    Their requests have the amount at the place `amount`, where a star stands for all entries of a list. `of` is the
+    place of the account: in the thing's own request, or in the customer's form.
     """
 
     kind: ThingKind
@@ -119,19 +120,38 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
         # Texts of digits may also be account numbers.
         own = [place for place, _ in sorted(money, key=lambda one: isinstance(one[1], str) and one[1].isdecimal())]
         amounts = list(dict.fromkeys([*map(_any, own), *own]))
+        forms = [one.form for thing in kind.things for one in thing.events if one.form and scopes.is_ok[one]]
+        details = [
+            (place, value)
+            for part in ({"sent": sent}, *({"form": form} for form in forms))
+            for place, value in leaves(part)
+        ]
         owners = [
             (place, name)
-            for place, value in leaves(sent)
+            for place, value in details
             for row in per.rows.entries
             for name, own in row.items()
             if value == own and isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) > 2
         ]
         unique = [(place, name) for place, name in owners if len({str(row.get(name)) for row in per.rows.entries}) > 1]
         for amount in amounts:
-            for of, name in unique[:2]:
+            for of, name in list(dict.fromkeys(unique))[:2]:
                 for size in (1, 2, 3):
                     for states in combinations(machine.words, size):
-                        yield Taken(kind, amount, of, name, states)
+                        yield Taken(kind, amount, of, name, _with_passed(machine, states))
+
+
+def _with_passed(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...]:
+    """Return states with those through which a thing passes by itself from one of them to another."""
+    following = {change.before: change.after for change in machine.by_time}
+    found = dict.fromkeys(states)
+    for start in states:
+        passed = [start]
+        while (word := following.get(passed[-1])) is not None and word not in passed:
+            passed.append(word)
+            if word in states:
+                found |= dict.fromkeys(passed)
+    return tuple(found)
 
 
 def _explains(accounts: Sequence[str], numbers: Sequence[Decimal], sums: Sequence[Decimal]) -> bool:
@@ -162,7 +182,8 @@ def _sum(scopes: ExchangeScopes, per: ThingLookup, taken: Taken, one: SeenExchan
         if thing.created.number > one.number:
             continue
         sent = dict(leaves(thing.created.body))
-        if sent.get(taken.of) == entry.get(taken.member) and _state(scopes, thing, one) in taken.states:
+        owner = value_at(scopes.snapshot(thing, one, after=False), taken.of)
+        if owner == entry.get(taken.member) and _state(scopes, thing, one) in taken.states:
             amounts = [value for place, value in sent.items() if taken.amount in (place, _any(place))]
             total += sum(map(_number, amounts), Decimal())
     return total
@@ -230,7 +251,7 @@ def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False)
     made = {}
     for at, taken in enumerate(balance.taken, 1):
         name = f"taken_{balance.name}" + (f"_{at}" if at > 1 else "")
-        owner = f"{expression('thing.sent', taken.of)} == {expression('let', (lookup.name, taken.member))}"
+        owner = f"{expression('thing', taken.of)} == {expression('let', (lookup.name, taken.member))}"
         made[name] = {
             "each": "{{ let.all_" + taken.kind.name + " }}",
             "as": "thing",

@@ -152,8 +152,9 @@ def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKin
         if listing.per and listing.per.rows:
             account = scopes.scope(one)["let"][listing.per.name]
             same = (
-                f" and {expression('thing.sent', place)} == {expression('let', (listing.per.name, name))}"
-                for place, value in leaves(thing.created.body)
+                f" and {expression('thing', place)} == {expression('let', (listing.per.name, name))}"
+                for part in ("sent", "form")
+                for place, value in leaves({part: snapshot[part]})
                 for name, own in account.items()
                 if value == own and not isinstance(value, bool | None) and "currency" not in (name, place[-1])
             )
