@@ -109,13 +109,13 @@ GUESSED = {
         *("balance outside the rights", "transfer outside the rights", "transfer for later is done", "no entries yet"),
     },
     "gulmohar": set(),
-    "pukeko": set(),
+    "pukeko": {"cancel when authorised", "cancel again", "app's token has ended", "same transfer again"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
     *("page with another customer", "page without the seal", "transfer to cancel again", "ticket has ended"),
     *("newer ticket", "balance", "bulk", "page before the first", "permission with a wrong CPF"),
-    *("transfer without cover", "history too often", *GUESSED["dallae"]),
+    *("transfer without cover", "history too often", *GUESSED["dallae"], *GUESSED["pukeko"]),
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),
@@ -125,7 +125,7 @@ SECOND = {
     ("bursztyn", True): (51, 49, 2, 5, 33),
     ("dallae", True): (55, 55, 15, 15, 49),
     ("gulmohar", True): (59, 59, 10, 10, 49),
-    ("pukeko", True): (54, 52, 4, 5, 46),
+    ("pukeko", True): (54, 52, 4, 5, 49),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
@@ -134,13 +134,13 @@ SECOND = {
     ("bursztyn", False): (41, 34, 0, 0, 10),
     ("dallae", False): (44, 42, 0, 0, 0),
     ("gulmohar", False): (54, 53, 0, 0, 5),
-    ("pukeko", False): (51, 42, 4, 4, 12),
+    ("pukeko", False): (51, 42, 4, 4, 13),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
 
-In the redacted recordings of the last four, most words of the bank have pseudonyms: rights, decisions, states and
-codes. Every answer of dallae has a code.
+In the redacted recordings of the four before the last, most words of the bank have pseudonyms: rights, decisions,
+states and codes. Every answer of dallae has a code.
 """
 
 

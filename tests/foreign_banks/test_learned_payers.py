@@ -45,6 +45,11 @@ def record() -> Iterator[Exchange]:
 
     yield taped("/accounts", {"accounts": ACCOUNTS}, at=1)
     yield taped(f"/accounts/{SPARE}", {"account": ACCOUNTS[1]}, at=2)
+    wrong = {"code": "WRONG", "member": "rights", "rule": "choice"}
+    yield taped("/consents", wrong, "POST", status=422, body={"rights": []}, at=2)
+    yield taped("/consents", {"consent": "c5t8q2w1"}, "POST", status=201, body={"rights": ["READ"]}, at=2)
+    wrong = {"code": "WRONG", "member": "cents", "rule": "positive"}
+    yield taped("/payments", wrong, "POST", status=422, body={"cents": -5, "back": BACK}, at=3)
     yield balance(90_000, 90_000, at=3)
     yield pay("7q2x9k41", 12_500, at=4)
     yield taped("/payments/7q2x9k41", payment("7q2x9k41", "WAITING", 12_500), at=5)
@@ -97,6 +102,11 @@ def test_an_amount_is_held_in_every_state_until_it_is_paid(app: App) -> None:
     assert app.balances(MAIN) == (90_000, 60_000)
     app.wait(START + timedelta(seconds=400))
     assert app.balances(MAIN) == (60_000, 60_000)
+
+
+def test_an_error_is_that_of_the_same_member_in_the_same_operation(app: App) -> None:
+    _, said = app.send("POST", "/consents", {"rights": ["CARDS"]})
+    assert said == {"code": "WRONG", "member": "rights", "rule": "choice"}
 
 
 def test_a_refused_payment_takes_nothing(app: App) -> None:

@@ -14,7 +14,7 @@ from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
-from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
+from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind, write_account
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Taken:
     kind: ThingKind
     amount: Place
     of: Place
+    account: str | int
     member: str
     states: tuple[Any, ...]
 
@@ -127,18 +128,21 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
             for place, value in leaves(part)
         ]
         owners = [
-            (place, name)
+            (place, value, name)
             for place, value in details
             for row in per.rows.entries
             for name, own in row.items()
             if value == own and isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) > 2
         ]
-        unique = [(place, name) for place, name in owners if len({str(row.get(name)) for row in per.rows.entries}) > 1]
+        unique: dict[tuple[Place, str], str | int] = {}
+        for place, value, name in owners:
+            if len({str(row.get(name)) for row in per.rows.entries}) > 1:
+                unique.setdefault((place, name), value)
         for amount in amounts:
-            for of, name in list(dict.fromkeys(unique))[:2]:
+            for (of, name), account in list(unique.items())[:2]:
                 for size in (1, 2, 3):
                     for states in combinations(machine.words, size):
-                        yield Taken(kind, amount, of, name, _with_passed(machine, states))
+                        yield Taken(kind, amount, of, account, name, _with_passed(machine, states))
 
 
 def _with_passed(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...]:
@@ -251,7 +255,7 @@ def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False)
     made = {}
     for at, taken in enumerate(balance.taken, 1):
         name = f"taken_{balance.name}" + (f"_{at}" if at > 1 else "")
-        owner = f"{expression('thing', taken.of)} == {expression('let', (lookup.name, taken.member))}"
+        owner = f"{write_account(taken.of, taken.account)} == {expression('let', (lookup.name, taken.member))}"
         made[name] = {
             "each": "{{ let.all_" + taken.kind.name + " }}",
             "as": "thing",

@@ -116,9 +116,9 @@ def _is_relevant(known: KnownOperation, condition: Condition) -> bool:
 def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
     """Return a check that shows how the bank answers such a mistake."""
     nearest = [check for check in (*known.checks, *known.every) if _is_like(condition, check)]
-    same = [check for check in known.checks if check.condition.place == condition.place and find_mention(check)]
-    if condition.kind in _FORMS and condition.place[0] != "headers" and same:
-        return same[0]
+    if condition.kind in _FORMS and condition.place[0] != "headers":
+        refused = [check for check in known.checks if check.condition.kind == "value" and find_mention(check)]
+        nearest = [check for check in refused if check.condition.place == condition.place] or nearest
     exact = [check for check in nearest if check.condition.kind == condition.kind]
     if exact or nearest:
         return (exact or nearest)[0]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.names import is_id
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves
@@ -127,6 +128,15 @@ class World:
             text = pick(one, use.place, use.word)
             found = (thing for thing in use.kind.things if thing.is_known_by(use.key, text, one))
             yield from ((use, thing) for thing in islice(found, 1))
+
+
+def write_account(place: Place, example: Any) -> str:
+    """Return the expression for the account of `thing`, in its request or in the customer's form.
+
+    A form without one, as from a page that was not recorded, is for the account in the example.
+    """
+    source = expression("thing", place)
+    return f"({source} or {literal(example)})" if place[0] == "form" else source
 
 
 def pick(one: SeenExchange, place: Place, word: int | None = None) -> str | None:

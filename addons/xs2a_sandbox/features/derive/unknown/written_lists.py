@@ -16,7 +16,7 @@ from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.templates import below, is_equal, is_telling
-from xs2a_sandbox.features.derive.unknown.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.things import ThingKind, write_account
 
 
 def _entries_name(listing: Listing) -> str:
@@ -152,7 +152,7 @@ def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKin
         if listing.per and listing.per.rows:
             account = scopes.scope(one)["let"][listing.per.name]
             same = (
-                f" and {expression('thing', place)} == {expression('let', (listing.per.name, name))}"
+                f" and {write_account(place, value)} == {expression('let', (listing.per.name, name))}"
                 for part in ("sent", "form")
                 for place, value in leaves({part: snapshot[part]})
                 for name, own in account.items()
