@@ -24,9 +24,7 @@ def guess_preconditions(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A request that always has If-Match needs it (428, RFC 6585), with the current version (412, RFC 9110)."""
     for condition in known.mistakes if known.every else ():
         is_missing = condition.kind == "missing" and str(condition.place[-1]).startswith("if-")
-        if not (is_missing or condition.kind == "version") or _is_known(known, condition):
-            continue
-        if not known.accepts(condition.source):
+        if (is_missing or condition.kind == "version") and not _is_known(known, condition):
             status = 428 if is_missing else 412
             yield LearnedCheck(condition, known.invent_error(status, f"precondition-{status}"), (), is_guess=True)
 
@@ -141,7 +139,7 @@ def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
     place = known.scopes.request_keys.get(known.operation)
     made = next((answer for answer in known.classes if any(map(known.scopes.world.made, answer.seen))), None)
     condition = repeated(place) if place and place[0] == "headers" else None
-    if condition and made and made.seen[0].document is not None and not known.accepts(condition.source):
+    if condition and made and made.seen[0].document is not None:
         again = replace(made, name="repeated", like="the first request")
         yield LearnedCheck(condition, again, (), is_guess=True)
 

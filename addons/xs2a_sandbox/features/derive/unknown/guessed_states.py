@@ -56,8 +56,7 @@ def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:
         if not kinds or is_known:
             continue
         if donor := known.find_check("age", lookup.place):
-            if not known.accepts(donor.condition.source):
-                yield donor.guess(donor.condition)
+            yield donor.guess(donor.condition)
         elif (seconds := known.scopes.lifetimes[kinds[0].things[0]]) and (
             donor := known.find_check("missing", lookup.place)
         ):
@@ -73,7 +72,7 @@ def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
         same = [check for check in known.every if check.condition.kind == "right"]
         donors = [*same, *(check for check in known.every if check.condition.kind == "state")]
         donor = next((check for check in donors if check.condition.name == condition.name), None)
-        if donor and not known.accepts(condition.source):
+        if donor:
             theirs = donor.condition.word
             yield donor.guess(condition, ((theirs, condition.word),) if theirs else ())
 
@@ -82,7 +81,7 @@ def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:
     """An access that is used up for one operation is used up for all that read accounts."""
     for condition in known.scopes.quotas.get(known.operation, ()):
         donor = next((check for check in known.every if check.condition.kind == "quota"), None)
-        if donor and donor.answer.operation is not known.operation and not known.accepts(condition.source):
+        if donor and donor.answer.operation is not known.operation:
             yield donor.guess(condition)
 
 
@@ -95,7 +94,7 @@ def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
         machines = known.scopes.machines_of(lookup)
         source = f"let.{lookup.name}.state not in {literal([machine.first for machine in machines])}"
         is_known = any(condition.is_of_state and condition.name == lookup.name for condition in known.conditions)
-        if machines and not is_known and not known.accepts(source):
+        if machines and not is_known:
             condition = Condition(source, 30, "state", lookup.place, lookup.name)
             yield LearnedCheck(condition, known.invent_page(oks[0], 404, "used-up"), (), is_guess=True)
 
@@ -140,5 +139,5 @@ def guess_states(known: KnownOperation) -> Iterator[LearnedCheck]:
                 continue
             is_access = other.kind == "state" and " not in " in other.source and not needs_none
             is_gone = other.source.endswith(f"in {literal([DELETED])}")
-            if (is_gone or (is_access and not changes)) and not known.accepts(other.source):
+            if is_gone or (is_access and not changes):
                 yield donor.guess(replace(other, rank=29) if is_gone else other)

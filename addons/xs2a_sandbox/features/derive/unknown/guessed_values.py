@@ -19,9 +19,8 @@ def guess_impossible_values(known: KnownOperation) -> Iterator[LearnedCheck]:
     own = [check for check in known.checks if check.condition.place[:1] == ("body",)]
     donors = [*(check for check in own if check.condition.kind == "limit"), *own]
     for condition in _conditions(known) if donors else ():
-        if not known.accepts(condition.source):
-            donor = next((check for check in own if check.condition.place == condition.place), donors[0])
-            yield donor.guess(condition, instead(donor, condition))
+        donor = next((check for check in own if check.condition.place == condition.place), donors[0])
+        yield donor.guess(condition, instead(donor, condition))
 
 
 def _conditions(known: KnownOperation) -> Iterator[Condition]:

@@ -49,7 +49,8 @@ def add_guesses(
     for operation, own in checks.items():
         known = KnownOperation(scopes, operation, classes[operation], own, every)
         for guess in _GUESSES:
-            known.guesses += guess(known)
+            # No guess refuses what the bank has accepted.
+            known.guesses += [one for one in guess(known) if not known.accepts(one.condition.source)]
         guessed[operation] = order(scopes, operation, [*own, *known.guesses])
     return guessed
 

@@ -332,8 +332,9 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[str]) ->
     This is a header with such a name, or a value that differs for all things, and that a later request had, too. The
     fewer requests had it, the less it was an accident.
     """
-    first, named = kind.example, {use.place for use in world.uses.get(kind.made_by, ())}
-    if any(use.kind is kind and use.place[0] == "path" for use in world.uses.get(kind.made_by, ())):
+    first, uses = kind.example, world.uses.get(kind.made_by, ())
+    named = {use.place for use in uses}
+    if any(use.kind is kind and use.place[0] == "path" for use in uses):
         return None
     for name, value in first.headers.items():
         if first.method == "POST" and _REQUEST_ID.search(name) and (name in nonces or value == DROPPED):

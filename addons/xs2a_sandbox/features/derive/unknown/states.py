@@ -194,9 +194,8 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
-            if place == world.envelope or _stands_in_other(world, thing, one, place):
-                continue
-            if not _stands_in_part(thing, one, place):
+            is_elsewhere = _stands_in_other(world, thing, one, place) or _stands_in_part(thing, one, place)
+            if place != world.envelope and not is_elsewhere:
                 shown[thing].append((one, name, value))
     return shown
 
