@@ -194,45 +194,38 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
-            is_elsewhere = _stands_in_other(world, thing, one, place) or _stands_in_part(thing, one, place)
-            if place != world.envelope and not is_elsewhere:
+            if place != world.envelope and not _is_of_other(world, thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
 
 
-def _stands_in_other(world: World, thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
-    """Return whether a value stands in an object with the main key of something else, where answers have such keys."""
-    for kind in world.kinds:
-        _, at, _ = kind.told.get(kind.id, (None, (), 0))
-        key = value_at({"body": one.document}, at) if at[:1] == ("body",) else None
-        is_other = key is not None and (kind is not thing.kind or str(key) not in thing.key_texts)
-        if is_other and ("body", *place)[: len(at) - 1] == at[:-1] and len(at) > 2:
-            return True
-    return False
+def _is_of_other(world: World, thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
+    """Return whether a value belongs to something else with a key, such as the challenge of a consent.
 
-
-def _stands_in_part(thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
-    """Return whether a value stands in the object of something else with a key, such as the challenge of a consent.
-
-    That is the innermost object with the key of either, or with the name of the object in which the key was told.
+    The innermost object with a key, or with the name of the object in which the key was told, tells whose it is.
     """
-    kind = thing.kind
-    told = {key: at for key, (_, at, _) in kind.told.items() if at[0] == "body" and key in thing.keys}
-    told = {key: at for key, at in told.items() if not kind.is_told_late(key)}
-    main = told.pop(kind.id, ("body",))
-    in_path = {key for key in told if str(thing.keys[key][0]) in one.parameters.values()}
-    parts = {key: at for key, at in told.items() if key in in_path or (len(at) > 2 and at[:-1] != main[:-1])}
-    for end in range(len(place) - 1, -1, -1) if parts else ():
-        inner, name = value_at(one.document, place[:end]), place[end - 1] if end else None
-
-        def has_key(key: str, at: Place, inner: Any = inner) -> bool:
-            return isinstance(inner, Mapping) and str(inner.get(at[-1])) == str(thing.keys[key][0])
-
-        if has_key(kind.id, main) or (name is not None and main[-2:-1] == (name,)):
-            return False
-        if any(has_key(key, at) or (name is not None and at[-2:-1] == (name,)) for key, at in parts.items()):
-            return True
+    for end in range(len(place) - 1, -1, -1):
+        found = [_has_key(thing, one, place[:end], kind, key) for kind in world.kinds for key in kind.told]
+        if known := [is_own for is_own in found if is_own is not None]:
+            return not any(known)
     return False
+
+
+def _has_key(thing: LearnedThing, one: SeenExchange, around: Place, kind: ThingKind, key: str) -> bool | None:
+    """Return whether an object has a key of the thing itself, or one of something else; None for neither."""
+    _, at, _ = kind.told[key]
+    inner = value_at(one.document, around)
+    if at[0] != "body" or not isinstance(inner, Mapping):
+        return None
+    told = inner.get(at[-1])
+    if kind is thing.kind and key in thing.keys:
+        mine = str(thing.keys[key][0])
+        is_main = key == kind.id or kind.is_told_late(key)
+        is_here = str(told) == mine or (told is None and around and around[-1:] == at[-2:-1])
+        if is_here and (is_main or len(at) > 2 or mine in one.parameters.values()):
+            return is_main
+    is_other = told is not None and key == kind.id and len(at) > 2 and at[1:-1] == around
+    return False if is_other and str(told) not in thing.key_texts else None
 
 
 def _is_first(world: World, thing: LearnedThing) -> bool:
