@@ -274,19 +274,23 @@ def test_a_few_lines_by_hand_make_the_second_journey_right(
 
 
 @pytest.mark.slow
-def test_a_second_recording_checks_the_learned_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    record("javor", tmp_path, "--no-redact")
-    record("javor", tmp_path, "--no-redact", other="second")
+@pytest.mark.parametrize(("bank", "least"), [("javor", 33), ("harbour", 42), ("norrsken", 46)])
+def test_a_second_recording_checks_the_learned_dialect(
+    bank: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(bank, tmp_path, "--no-redact")
+    record(bank, tmp_path, "--no-redact", other="second")
     derive(tmp_path, monkeypatch)
     checked = CliRunner().invoke(cli, ["derive", "--dialect", "mine", "--check", "other"])
     assert checked.exit_code == 1
-    assert re.search(
-        r"exchange 1: GET \S+/C-26-000001-K\n  /errors/\*/code is JV-4042 instead of JV-4041\n", checked.output
-    )
-    assert re.search(r"exchange 6: POST /openbanking/si/2.4/consents\n  202 instead of 422\n", checked.output)
-    found = re.search(r"^(\d+) of 49 requests get the recorded answer from the dialect mine$", checked.output, re.M)
+    found = re.search(r"^(\d+) of \d+ requests get the recorded answer from the dialect mine$", checked.output, re.M)
     assert found
-    assert int(found[1]) >= 25
+    assert int(found[1]) >= least
+    if bank == "javor":
+        assert re.search(
+            r"exchange 1: GET \S+/C-26-000001-K\n  /errors/\*/code is JV-4042 instead of JV-4041\n", checked.output
+        )
+        assert re.search(r"exchange 6: POST /openbanking/si/2.4/consents\n  202 instead of 422\n", checked.output)
 
 
 @pytest.mark.slow

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
@@ -18,11 +17,14 @@ from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, differences, without_tracebacks
-from xs2a_sandbox.features.derive.unknown.names import is_id
+from xs2a_sandbox.features.derive.unknown.renamed import rename_request
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, as_seen, parts
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.state import MemoryStore
+
+_SHORTEST = 3
+"""The shortest id. Shorter texts are rather numbers of pages."""
 
 
 def read_dialect(text: str, schemas: Schemas) -> Interface:
@@ -47,6 +49,7 @@ def try_dialect(
     bank = Banks(Bank(interface, schemas, diagnose=False))
     engine = Engine(Parts(bank, MemoryStore(), TestData({}, ()), USUAL, Clock(frozen=start), admin_token=token))
     renamed: dict[str, str] = {}
+    told = _find_told(seen)
 
     async def play() -> list[Rehearsed]:
         tried: list[Rehearsed] = []
@@ -55,10 +58,10 @@ def try_dialect(
             if one.time != now:
                 now = one.time
                 await engine.answer(_clock(token, now))
-            request = _request(entry, renamed)
+            request = rename_request(entry, renamed)
             response = await engine.answer(request)
             answer = Exchange.of(request, response, "", one.time, 0.0)
-            _learn_names(one, as_seen(one.number, one.place, answer), renamed)
+            _learn_names(one, as_seen(one.number, one.place, answer), told[one.number], renamed)
             unlike = tuple(differences(entry, answer, states))
             tried.append(Rehearsed(entry, answer, None, unlike, not unlike))
         return tried
@@ -72,25 +75,29 @@ def _clock(token: str, time: datetime) -> Request:
     return Request("PUT", "/_sandbox/clock", headers, json.dumps({"frozen": time.isoformat()}).encode())
 
 
-def _request(entry: Exchange, renamed: Mapping[str, str]) -> Request:
-    def change(text: str) -> str:
-        for old, new in renamed.items():
-            text = text.replace(old, new)
-        return text
+def _find_told(seen: Sequence[SeenExchange]) -> dict[int, set[str]]:
+    """Return the texts that an answer is the first to have, and that later requests have, by the exchange's number."""
+    last_sent = {text: one.number for one in seen for text in _sent(one)}
+    known: set[str] = set()
+    told: dict[int, set[str]] = {}
+    for one in seen:
+        known |= set(_sent(one))
+        texts = {text for _, value in answer_values(one) for text in parts(value)} - known
+        told[one.number] = {text for text in texts if len(text) >= _SHORTEST and last_sent.get(text, 0) > one.number}
+        known |= texts
+    return told
 
-    body = entry.body
-    with suppress(UnicodeDecodeError):
-        body = change(body.decode()).encode()
-    pairs = tuple((name, change(value)) for name, value in entry.headers.pairs if name.lower() != "content-length")
-    return Request(method=entry.method, target=change(entry.target), headers=Headers(pairs), body=body)
+
+def _sent(one: SeenExchange) -> Iterator[str]:
+    yield from one.path
+    yield from (text for _, value in one.slots() for text in parts(value))
 
 
-def _learn_names(recorded: SeenExchange, answered: SeenExchange, renamed: dict[str, str]) -> None:
+def _learn_names(
+    recorded: SeenExchange, answered: SeenExchange, told: Collection[str], renamed: dict[str, str]
+) -> None:
     new = dict(answer_values(answered))
     for place, value in answer_values(recorded):
-        if place not in new:
-            continue
-        before, after = parts(value), parts(new[place])
-        for old, other in zip(before, after, strict=False):
-            if old != other and len(old) >= 4 and is_id(old) and "/" not in old:
+        for old, other in zip(parts(value), parts(new.get(place)), strict=False):
+            if old in told and old != other:
                 renamed[old] = other
