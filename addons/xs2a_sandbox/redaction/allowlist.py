@@ -270,10 +270,10 @@ def find_words(segments: Sequence[str], method: str = "") -> set[int]:
     return places
 
 
-def is_kept_segment(segments: Sequence[str], place: int) -> bool:
+def is_kept_segment(segments: Sequence[str], place: int, method: str = "") -> bool:
     """Return whether the segment of a recorded path looks unredacted. Only the bank could tell for certain."""
     segment = segments[place]
-    return place in find_words(segments) or is_bare(segment) or not find_strange(segment)
+    return place in find_words(segments, method) or is_bare(segment) or not find_strange(segment)
 
 
 def _is_id(segment: str) -> bool:

@@ -37,14 +37,17 @@ from xs2a_sandbox.features.derive.learning.documented_states import documented_s
 from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, error_body, learn_errors, read_words
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.features.derive.null_members import null_members
-from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
+from xs2a_sandbox.features.derive.rating import Rating
+from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect, rehearse
 from xs2a_sandbox.features.derive.representative import find_representative
-from xs2a_sandbox.features.derive.unknown.learned_dialect import PARTS, learn_dialect, leave_out
+from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
+from xs2a_sandbox.features.derive.unknown.other_values import invent_values
+from xs2a_sandbox.features.derive.unknown.renamed import rename_request
+from xs2a_sandbox.features.derive.unknown.seen import see
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.values import DROPPED
-from xs2a_sandbox.wording import say_count
 
 DIALECT = "dialect.yaml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -90,8 +93,7 @@ class DerivedDialect:
     nearness: tuple[Nearness, ...]
     unknown: tuple[str, ...]
     rehearsed: tuple[Rehearsed, ...]
-    right: int = 0
-    held_out: int = 0
+    rating: Rating
 
     @property
     def alike(self) -> int:
@@ -161,16 +163,16 @@ def derive_dialect(
     )
     best = drafts[0]
     interface, sample = interfaces[best.base], samples[best.base]
-    right, held_out = _hold_out(best, interface, sample, schemas, work)
+    rating = _rate_second_journey(best, interface, sample, schemas, work)
     if sample is not tape:
         _rehearse_all(best, interface, tape, schemas, work)
     work.finish()
     if best.alike < _ENOUGH * len(tape.entries):
         with suppress(ConfigError):
             learned = _learn_unknown(name, tape, schemas, progress)
-            if learned.right > right:
+            if learned.rating.share + learned.alike / len(tape.entries) > rating.share + best.alike / len(tape.entries):
                 return learned
-    files = _files(name, best, interface, tape)
+    files = _files(name, best, interface, tape, rating)
     unknown = tuple(dict.fromkeys(best.unknown))
     return DerivedDialect(
         name,
@@ -179,8 +181,7 @@ def derive_dialect(
         tuple(draft.nearness for draft in drafts),
         unknown,
         tuple(best.rehearsed),
-        right,
-        held_out,
+        rating,
     )
 
 
@@ -191,7 +192,7 @@ class _Work:
         self._show = show
         sizes = [len(sample.entries) for sample in samples]
         self._done = self._finished = 0
-        self._count = sum(sizes) * _REHEARSALS + max(sizes, default=0) * _REHEARSALS * PARTS + len(tape.entries)
+        self._count = sum(sizes) * _REHEARSALS + max(sizes, default=0) + len(tape.entries)
 
     def step(self) -> None:
         self._done = min(self._done + 1, self._count - 1)
@@ -241,21 +242,35 @@ def _rehearse_all(best: _Draft, interface: Interface, tape: Tape, schemas: Schem
     best.unknown += _describe_unlike(best.exchanges, best.rehearsed)
 
 
-def _hold_out(best: _Draft, interface: Interface, tape: Tape, schemas: Schemas, work: _Work) -> tuple[int, int]:
-    """Learn again without some of the exchanges, and count those of them that are answered like the bank."""
-    right = held_out = 0
-    for without in leave_out(tape):
-        part = _pick(tape, [number for number in range(len(tape.entries)) if number + 1 not in without])
-        try:
-            draft = _draft(interface, best.nearness, part, schemas, work)
-            exchanges = recognise_exchanges(tape.places, tape.entries, interface)
-            rehearsed = _rehearse(draft, tape, schemas, courses(exchanges, *documented_states(interface)), work)
-        except Unreadable:
-            rehearsed = []
-        held_out += len(without)
-        right += sum(not one.unlike for number, one in enumerate(rehearsed, 1) if number in without)
-        work.finish_draft(tape)
-    return right, held_out
+def _rate_second_journey(best: _Draft, interface: Interface, tape: Tape, schemas: Schemas, work: _Work) -> Rating:
+    """Count how many requests are answered like the bank after other values have replaced what the app chooses.
+
+    What the test data have stays, such as customers and their accounts: the dialect knows no others.
+    """
+    seen = see(tape)
+    data = {str(text) for text in _texts_of(best.data.collections if best.data else {})}
+    values = invent_values(seen, {one: one.status < 400 for one in seen})
+    names = {text: other for text, other in values.accepted.items() if text not in data}
+    requests = [rename_request(entry, names) for entry in tape.entries]
+    entries = tuple(
+        replace(entry, target=request.target, headers=request.headers, body=request.body)
+        for entry, request in zip(tape.entries, requests, strict=True)
+    )
+    exchanges = recognise_exchanges(tape.places, entries, interface)
+    learned_courses = courses(exchanges, *documented_states(interface))
+    return Rating.of(_rehearse(best, replace(tape, entries=entries), schemas, learned_courses, work))
+
+
+def _texts_of(value: Any) -> Iterator[Any]:
+    """Yield the values and the names of members."""
+    if isinstance(value, Mapping):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts_of(inner)
+    else:
+        yield value
 
 
 def _learn_unknown(name: str, tape: Tape, schemas: Schemas, progress: Callable[[int, int], None]) -> DerivedDialect:
@@ -272,8 +287,7 @@ def _learn_unknown(name: str, tape: Tape, schemas: Schemas, progress: Callable[[
         (),
         tuple(learned.unknown),
         tuple(learned.rehearsed),
-        learned.right,
-        learned.held_out,
+        Rating.of(learned.rated),
     )
 
 
@@ -323,12 +337,10 @@ def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
     number = len(derived.rehearsed)
     if not derived.base:
         yield "no documented dialect answers like this bank: the dialect was learned from the recording alone"
-    if derived.held_out:
-        unseen = say_count(derived.held_out, "request")
-        yield f"{derived.right} of {unseen} that were left out while learning are answered like the bank"
     yield (
         f"{derived.alike} of the recording's {number} requests get the recorded answer from the dialect {derived.name}"
     )
+    yield from derived.rating.lines(derived.name)
     if (own := folder.parent / TESTDATA).exists() and TESTDATA in derived.files:
         yield f"note: {own} is used in place of the dialect's own test data"
     yield f"Use it with: xs2a-sandbox serve --dialect {derived.name}"
@@ -690,27 +702,19 @@ def _leave_unreadable(draft: _Draft, schemas: Schemas) -> None:
 
 def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
     """Return the first problem of a cassette, or None if it is valid."""
-    with TemporaryDirectory() as directory:
-        folder = Path(directory) / "derived"
-        folder.mkdir()
-        (folder / DIALECT).write_text(yaml_text(cassette), encoding="utf-8")
-        try:
-            layers.read([[folder]], schemas, collect_handlers())
-        except Unreadable as error:
-            return error.problems[0].text
+    try:
+        read_dialect(yaml_text(cassette), schemas)
+    except Unreadable as error:
+        return error.problems[0].text
     return None
 
 
 def _rehearse(
     draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences, work: _Work
 ) -> list[Rehearsed]:
-    with TemporaryDirectory() as directory:
-        folder = Path(directory) / "derived"
-        folder.mkdir()
-        (folder / DIALECT).write_text(yaml_text(_cassette(draft)), encoding="utf-8")
-        interface = layers.read([[folder]], schemas, collect_handlers())
-        data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
-        return rehearse(tape.entries, interface, schemas, data, learned_courses, work.step)
+    interface = read_dialect(yaml_text(_cassette(draft)), schemas)
+    data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
+    return rehearse(tape.entries, interface, schemas, data, learned_courses, work.step)
 
 
 # Writing
@@ -734,8 +738,8 @@ def _cassette(draft: _Draft) -> dict[str, Any]:
     return cassette
 
 
-def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[str, str]:
-    text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape))
+def _files(name: str, draft: _Draft, interface: Interface, tape: Tape, rating: Rating) -> dict[str, str]:
+    text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape, rating))
     bank = str(Origin.parse(tape.entries[0].bank)) if tape.entries[0].bank else "the bank"
     text += yaml_text({"cassette": 1, "title": f"{name}, from a recording of {bank}", "extends": draft.base})
     authorisation, places = draft.authorisation
@@ -760,12 +764,14 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
     return files
 
 
-def _head(name: str, draft: _Draft, tape: Tape) -> Iterator[str]:
+def _head(name: str, draft: _Draft, tape: Tape, rating: Rating) -> Iterator[str]:
     days = sorted(f"{entry.time:%Y-%m-%d}" for entry in tape.entries)
     number = len(tape.entries)
     yield f"Derived from {number} exchange{'s' * (number != 1)} of {days[0]} to {days[-1]}:"
     yield f"xs2a-sandbox derive --dialect {name}"
     yield f"The nearest documented dialect: {draft.nearness}."
+    for line in rating.lines(name):
+        yield from wrap(line, _WIDTH)
     if draft.unknown:
         yield ""
         yield "Not learned:"

@@ -7,11 +7,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.compare import steps
 from xs2a_sandbox.compare.comparison import Compared, Comparison
@@ -45,6 +50,16 @@ class Rehearsed:
     error: str | None
     unlike: tuple[str, ...]
     is_same: bool = False
+
+
+@lru_cache(4)
+def read_dialect(text: str, schemas: Schemas) -> Interface:
+    """Return the dialect with this content. Raises Unreadable."""
+    with TemporaryDirectory() as directory:
+        folder = Path(directory) / "derived"
+        folder.mkdir()
+        (folder / "dialect.yaml").write_text(text, encoding="utf-8")
+        return layers.read([[folder]], schemas, collect_handlers())
 
 
 def rehearse(
