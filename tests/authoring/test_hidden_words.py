@@ -100,6 +100,18 @@ def test_a_dialect_has_the_words_of_the_rules_and_no_others(listed: str, tmp_pat
     assert not any(word in learned for word in ("ANNA", "EXTRATO", "PAGAR", "350000", "GRUNWALD", "mandacaru"))
 
 
+def test_words_that_are_kept_are_not_listed_again(listed: str, tmp_path: Path) -> None:
+    choose(listed, tmp_path)
+    lines = [line for line in derive(tmp_path, "--words").splitlines() if "{" in line]
+    assert [line.partition(", why")[0] for line in lines] == [
+        "  # - {words: [EXTRATO, PAGAR]",
+        "  # - {words: [ANNA]",
+        "  # - {path: /dados/centavos",
+        "  # - {words: [consinto]",
+        "  # - {words: [mandacaru]",
+    ]
+
+
 def test_without_rules_a_dialect_has_pseudonyms_and_derive_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +119,7 @@ def test_without_rules_a_dialect_has_pseudonyms_and_derive_says_so(
     monkeypatch.chdir(tmp_path)
     output = derive(tmp_path, "--dialect", "mine")
     assert "note: 6 texts may be words of the bank, such as states, but have pseudonyms" in output
-    assert "xs2a-sandbox derive --words tape" in output
+    assert f"xs2a-sandbox derive --words tape --confdir {tmp_path}\n" in output
     assert "AGUARDANDO" not in (tmp_path / "cassettes" / "mine" / "dialect.yaml").read_text()
 
 

@@ -1,5 +1,6 @@
 """The command `derive`: a recording becomes cassettes, or a dialect."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,7 @@ def derive_(tapes: tuple[Path, ...], name: str | None, check: bool, words: bool,
                 "use either --by or --dialect, not both: --by is for rules, and --dialect NAME writes a "
                 "dialect instead of rules"
             )
-        _derive_dialect(name, tapes, settings)
+        _derive_dialect(name, tapes, settings, flags["confdir"])
     elif len(tapes) > 1:
         raise click.UsageError("rules need one recording; only --dialect NAME accepts several")
     elif tapes[0].is_dir():
@@ -78,7 +79,7 @@ def derive_(tapes: tuple[Path, ...], name: str | None, check: bool, words: bool,
         )
 
 
-def _derive_dialect(name: str, paths: Sequence[Path], settings: Settings) -> None:
+def _derive_dialect(name: str, paths: Sequence[Path], settings: Settings, confdir: str | Path | None) -> None:
     from xs2a_sandbox.bank.loading import OWN
     from xs2a_sandbox.bundled import bundled
     from xs2a_sandbox.documents import Schemas
@@ -96,19 +97,18 @@ def _derive_dialect(name: str, paths: Sequence[Path], settings: Settings) -> Non
         from xs2a_sandbox.features.derive.hidden_words import count_hidden, find_hidden
 
         if hidden := count_hidden(find_hidden(tape)):
-            names = " ".join(map(str, paths))
+            words = ["--words", *map(str, paths), *(("--confdir", str(confdir)) if confdir else ())]
             click.echo(
                 f"note: {say_count(hidden, 'text')} may be words of the bank, such as states, but have pseudonyms, and "
-                f"so the dialect answers with these. To keep the bank's words: xs2a-sandbox derive --words {names}"
+                f"so the dialect answers with these. To keep the bank's words: xs2a-sandbox derive {shlex.join(words)}"
             )
 
 
 def _list_words(paths: Sequence[Path], settings: Settings) -> None:
     from xs2a_sandbox.features.derive.hidden_words import find_hidden, rule_lines
-    from xs2a_sandbox.recording.tape import join_tapes, read_tape
     from xs2a_sandbox.redaction import vault
 
-    tape, file = join_tapes([read_tape(path) for path in paths]), settings.confdir / vault.FILE
+    tape, file = _read(paths, settings), settings.confdir / vault.FILE
     names = " ".join(map(str, paths))
     if not any(tape.keys):
         raise ConfigError(f"{names}: nothing has a pseudonym, because this was recorded with --no-redact")
