@@ -85,6 +85,22 @@ def test_other_values_have_the_form_of_the_recorded_ones(learned: LearnedDialect
     assert payment["text"] not in ("", "Kaveri Books")
 
 
+def record_wrong_name() -> Iterator[Exchange]:
+    """Yield a journey whose refused name is shorter than the accepted one, which is not why it was refused."""
+    named = ASK | {"customer": "anna.kimura"}
+    yield taped("/asks", {"code": "BAD_NAME"}, "POST", status=422, body=ASK | {"customer": "koi.nahi"}, at=1)
+    yield taped("/asks", ask(1017, "OPEN"), "POST", status=201, body=named, at=2)
+    yield taped("/asks/AK-26-001017", ask(1017, "OPEN"), at=3)
+    yield taped("/asks/AK-26-001017/give", ask(1017, "GIVEN"), "POST", body={"word": "yes"}, at=4)
+    yield taped("/asks/AK-26-001017", ask(1017, "GIVEN"), at=5)
+
+
+def test_a_condition_that_spoils_the_second_journey_is_dropped() -> None:
+    spoilt = learn_dialect("mine", as_tape(list(record_wrong_name())), SCHEMAS)
+    assert [bool(outcome.unlike) for outcome in spoilt.rated] == [True, False, False, False, False]
+    assert any("bad-name; the condition that was found also refuses" in line.lower() for line in spoilt.unknown)
+
+
 def test_a_low_rating_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learned: LearnedDialect) -> None:
     tape(tmp_path / "tape", *record(), redacted=None)
     monkeypatch.chdir(tmp_path)

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from textwrap import indent, wrap
+from typing import NamedTuple
 
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.yaml_writer import yaml_text
@@ -15,6 +17,7 @@ from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, see
 from xs2a_sandbox.features.derive.unknown.trial import try_dialect
 from xs2a_sandbox.features.derive.unknown.written_dialect import write_dialect
 from xs2a_sandbox.features.derive.unknown.written_operation import WrittenOperation
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape
 
 _WIDTH = 116
@@ -40,17 +43,60 @@ def learn_dialect(
     entries = [entry for entry in tape.entries if not entry.cut]
     learned = learn(seen)
     progress(1, _STEPS)
+    attempt = partial(_try, name, learned, entries, schemas, _invent_values(learned))
+    tried = attempt()
+    progress(2, _STEPS)
+    while better := _drop_spoiling(learned, tried, attempt):
+        tried = better
+    progress(_STEPS, _STEPS)
+    head = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, learned, Rating.of(tried.rated)))
+    return LearnedDialect(head + tried.text, learned.unknown, tried.rehearsed, tried.rated)
+
+
+class _Tried(NamedTuple):
+    """The text of a dialect without its head, and its answers to the recording and to a second journey."""
+
+    text: str
+    rehearsed: Sequence[Rehearsed]
+    rated: Sequence[Rehearsed]
+
+
+def _try(
+    name: str, learned: LearnedInterface, entries: Sequence[Exchange], schemas: Schemas, other: OtherValues
+) -> _Tried:
     sections, operations = write_dialect(name, learned)
     text = yaml_text(sections) + "".join(_sections(operations))
-    interface = read_dialect(text, schemas)
-    progress(2, _STEPS)
+    interface, states = read_dialect(text, schemas), _states(learned)
     rehearsed, rated = (
-        try_dialect(entries, seen, interface, schemas, _states(learned), values)
-        for values in (AS_RECORDED, _invent_values(learned))
+        try_dialect(entries, learned.seen, interface, schemas, states, values) for values in (AS_RECORDED, other)
     )
-    progress(_STEPS, _STEPS)
-    head = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, learned, Rating.of(rated)))
-    return LearnedDialect(head + text, learned.unknown, rehearsed, rated)
+    return _Tried(text, rehearsed, rated)
+
+
+def _drop_spoiling(learned: LearnedInterface, tried: _Tried, attempt: Callable[[], _Tried]) -> _Tried | None:
+    """Drop the check that is the first to refuse what the bank accepts, if more answers are right without it.
+
+    Later refusals may be consequences. Returns None if nothing was dropped.
+    """
+    for one, outcome in zip(learned.seen, tried.rated, strict=True):
+        status = outcome.answer.status if outcome.answer else 0
+        if learned.world.is_ok[one] and status >= 400:
+            break
+    else:
+        return None
+    operation = learned.world.operation_of[one]
+    checks = learned.checks[operation]
+    for check in [check for check in checks if check.answer.status == status]:
+        learned.checks[operation] = [other for other in checks if other is not check]
+        without = attempt()
+        if Rating.of(without.rated).right > Rating.of(tried.rated).right + len(check.shown_by):
+            learned.unknown.append(
+                f"{operation.method} {operation.path}: when it is answered with {check.answer.name}; the condition "
+                "that was found also refuses requests with other values"
+            )
+            return without
+    learned.checks[operation] = checks
+    return None
 
 
 def _invent_values(learned: LearnedInterface) -> OtherValues:
