@@ -21,6 +21,8 @@ from tests.foreign_banks import (
     gulmohar_journeys,
     jacaranda_journeys,
     pukeko_journeys,
+    ribera_journeys,
+    tisza_journeys,
 )
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.dallae import Dallae
@@ -30,7 +32,9 @@ from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.pukeko import Pukeko
+from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
+from tests.foreign_banks.tisza import Tisza
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 
 type Journey = Callable[[httpx.Client, Wait], list[Step]]
@@ -741,4 +745,18 @@ BANKS = {
         "sthiti",
     ),
     "pukeko": Foreign(Pukeko, pukeko_journeys.first, pukeko_journeys.second, r"\b(?:prm|trf)_\w{12}", "stage"),
+    "tisza": Foreign(
+        Tisza,
+        tisza_journeys.first,
+        tisza_journeys.second,
+        r"\bCNS-[0-9a-f]{10}|(?<=sepa-credit-transfers/)\d{13}",
+        "(consent|transaction)Status",
+    ),
+    "ribera": Foreign(
+        Ribera,
+        ribera_journeys.first,
+        ribera_journeys.second,
+        r"/v1/(?:consents|payments/[\w-]+)/[0-9a-f-]{36}(?:/authorisations/[0-9a-f-]{36})?",
+        "(consent|transaction|sca)Status",
+    ),
 }
