@@ -7,6 +7,7 @@ import pytest
 from tests.contract import bodies, facts
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.errors import Unreadable
 
 
@@ -26,6 +27,17 @@ def test_unlisted_members_are_found(schemas: Schemas) -> None:
     assert sorted(schemas[bodies.SEPA].unlisted(body)) == ["/debtorAccount/colour", "/extra", "/more"]
     assert schemas["consent-request"].unlisted(consent) == ["/access/balances/1/size"]
     assert schemas[bodies.SEPA].unlisted([1]) == []
+
+
+# -- places
+
+
+def test_a_place_has_names_of_digits_as_they_are_written() -> None:
+    document = {"testdata": 2, "accounts": {"01319918": {"iban": "AT51"}}}
+
+    places = {complaint.pointer[:2] for complaint in bundled_schema("testdata").complaints(document)}
+
+    assert places == {("accounts", "01319918")}
 
 
 # -- files

@@ -441,14 +441,17 @@ class Schema:
         return {complaint for error in self._errors(value) for complaint in of_file(error)}
 
     def _errors(self, value: Any) -> list[SchemaError]:
-        return [self._read_error(error, len(error.instance_path)) for error in self._validator.iter_errors(value)]
+        return [
+            self._read_error(value, error, len(error.instance_path)) for error in self._validator.iter_errors(value)
+        ]
 
-    def _read_error(self, error: Any, depth: int) -> SchemaError:
+    def _read_error(self, value: Any, error: Any, depth: int) -> SchemaError:
         """Convert an error of jsonschema-rs, which reports each missing member separately.
 
-        `depth` is that of `SchemaError`.
+        `value` is the whole value, `depth` that of `SchemaError`.
         """
-        detail, place, path = error.kind.as_dict(), tuple(error.instance_path), list(error.schema_path)
+        detail, path = error.kind.as_dict(), list(error.schema_path)
+        place = _name_steps(value, error.instance_path)
         if is_name := "error" in detail:
             error = detail["error"]
             detail = error.kind.as_dict()
@@ -460,7 +463,7 @@ class Schema:
         elif keyword == "dependentRequired":
             rule = {name: [detail["property"]] for name, of in (rule or {}).items() if detail["property"] in of}
         branches = tuple(
-            tuple(self._read_error(inner, len(inner.instance_path) - len(place)) for inner in branch)
+            tuple(self._read_error(value, inner, len(inner.instance_path) - len(place)) for inner in branch)
             for branch in (() if "MultipleValid" in type(error.kind).__name__ else detail.get("context", ()))
         )
         return SchemaError(place, depth, keyword, rule, error.instance, schema, is_name, branches)
@@ -538,3 +541,16 @@ def _pick_meant(error: SchemaError) -> Iterator[SchemaError]:
         return
     for inner in branches[0]:
         yield from _pick_meant(inner)
+
+
+def _name_steps(value: Any, path: Sequence[str | int]) -> tuple[str | int, ...]:
+    """Return the steps to a value. jsonschema-rs gives names of digits as numbers, without zeros in front."""
+    steps: list[str | int] = []
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, int):
+            same = (name for name in value if name.isdecimal() and int(name) == step)
+            step = str(step) if str(step) in value else next(same, str(step))
+        steps.append(step)
+        is_there = step in value if isinstance(value, dict) else isinstance(value, list) and isinstance(step, int)
+        value = value[step] if is_there else None
+    return tuple(steps)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import getitem
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import indent, wrap
@@ -654,19 +655,14 @@ def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any
         missing = _MISSING.search(complaint.text) if complaint.code == "missing-key" else None
         pointer = (*complaint.pointer, missing[1]) if missing else complaint.pointer
         *above, last = pointer
-        holder: Any = reduce(_step, above, document)
+        holder: Any = reduce(getitem, above, document)
         if missing and last not in holder:
             holder[last] = _balances(holder) if last == "balances" else deepcopy(_FILLED.get(str(last), "-"))
         elif len(pointer) <= len((name, id)):
             return None
         else:
-            del holder[last if isinstance(holder, list) else str(last)]
+            del holder[last]
     return None
-
-
-def _step(holder: Any, key: str | int) -> Any:
-    """Return the value at a step of a pointer. Ids of digits look like positions in a list."""
-    return holder[key if isinstance(holder, list) else str(key)]
 
 
 def _balances(account: Mapping[str, Any]) -> list[dict[str, Any]]:
