@@ -10,13 +10,16 @@ REDIRECTS = (302, 303)
 
 
 def redirect_choices(world: World, location: str) -> Any:
-    """Return the parameters of the link to the app that tell what the customer has decided, and no ids.
+    """Return what the link to the app tells about the customer's decision: its parameters, except for ids.
 
-    Parameters of the app's own address are left out.
+    Parameters of the app's own address are left out. If the app has sent several, the one that was used tells, too.
     """
     address = max((url for url in world.addresses if location.startswith(url)), key=len, default="")
     query = location[len(address) :].lstrip("?&") if address else urlsplit(location).query
-    return tuple((name, "" if world.ids.has(value) and len(value) > 4 else value) for name, value in parse_qsl(query))
+    used = ((str(world.addresses[address]), ""),) if address and len(set(world.addresses.values())) > 1 else ()
+    return used + tuple(
+        (name, "" if world.ids.has(value) and len(value) > 4 else value) for name, value in parse_qsl(query)
+    )
 
 
 def is_alike(world: World, one: SeenExchange, other: SeenExchange) -> bool:

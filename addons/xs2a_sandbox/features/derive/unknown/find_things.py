@@ -9,7 +9,7 @@ from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.names import identifier, new_name
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.outcomes import Envelope
-from xs2a_sandbox.features.derive.unknown.places import Place, value_at
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded_ids import RecordedIds
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, ThingUse, World
@@ -34,7 +34,7 @@ def find_things(
     for one in seen:
         for place, value in one.values():
             if isinstance(value, str) and re.match("https?://", value):
-                world.addresses.add(value)
+                world.addresses.setdefault(value, place)
             for text in parts(value):
                 used[text].append((one, place))
     world.users = {text: {world.operation_of[one] for one, _ in ones} for text, ones in used.items()}
@@ -65,7 +65,7 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
     for place, value in answer_values(one):
         for position, text in enumerate(parts(value)):
             later = _later(used, text, one)
-            if position == 0 and _is_row(world, one, place, text, later):
+            if position == 0 and _is_row(world, one, place, text, later) and not _repeats(world, one, place, used):
                 _add_rows(world, operation, place)
                 in_rows.add(text)
             is_version = place == ("headers", "etag")
@@ -153,6 +153,18 @@ def _is_row(
     )
 
 
+def _repeats(world: World, one: SeenExchange, place: Place, used: _Uses) -> bool:
+    """Return whether an entry is part of an answer about a thing and only has what the app has sent."""
+    if not any(_names_thing(world, text) for text in one.parameters.values()):
+        return False
+    entry = value_at({"body": one.document}, place[:-1])
+
+    def was_sent(value: Any) -> bool:
+        return any(other.number < one.number and at[0] in ("body", "form") for other, at in used.get(str(value), ()))
+
+    return isinstance(entry, Mapping) and all(was_sent(value) for _, value in leaves(entry))
+
+
 def _add_rows(world: World, operation: LearnedOperation, place: Place) -> None:
     """Add a list with this member as its key: the first that differs in all entries, and that later requests use."""
     rows = Rows("", str(place[-1]), operation, place[:-2])
@@ -210,6 +222,18 @@ def _share_uses(world: World) -> None:
         for use in list(uses):
             more = shared[_path_to(operation, use.place)]
             uses += [other for other in more if other not in uses and other.place == use.place]
+    rows_in = {
+        (_path_to(operation, place), place): rows
+        for operation, own in world.row_uses.items()
+        for place, rows in own
+        if place[0] == "path"
+    }
+    for operation, own in world.row_uses.items():
+        for name in operation.names.values():
+            place: Place = ("path", name)
+            is_known = any(at == place for at, _ in own) or any(use.place == place for use in world.uses[operation])
+            if not is_known and (rows := rows_in.get((_path_to(operation, place), place))):
+                own.append((place, rows))
 
 
 def _path_to(operation: LearnedOperation, place: Place) -> tuple[str | None, ...]:

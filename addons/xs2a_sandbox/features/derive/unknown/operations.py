@@ -138,8 +138,8 @@ def _merge_refused(
         if all(one.status >= 400 for one in ones) and any(one.status in _UNKNOWN for one in ones):
             for other in by_shape:
                 places = [at for at, (mine, theirs) in enumerate(zip(pattern, other, strict=False)) if mine != theirs]
-                if len(other) == len(pattern) and len(places) == 1 and other[places[0]] is None:
-                    merged[pattern] = other
+                if len(other) >= len(pattern) and len(places) == 1 and other[places[0]] is None:
+                    merged[pattern] = other[: len(pattern)]
     return {one: merged.get(pattern, pattern) for one, pattern in patterns.items()}
 
 

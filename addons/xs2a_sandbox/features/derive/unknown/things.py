@@ -91,7 +91,8 @@ class Rows:
 class World:
     """All things, and for every operation the places of its requests that name one.
 
-    `addresses` are those of apps, to which customers return. `users` are the operations whose requests have a text.
+    `addresses` are those of apps, to which customers return, with the places in requests. `users` are the operations
+    whose requests have a text.
     """
 
     operations: Sequence[LearnedOperation]
@@ -103,7 +104,7 @@ class World:
     uses: dict[LearnedOperation, list[ThingUse]] = field(default_factory=dict)
     row_uses: dict[LearnedOperation, list[tuple[Place, Rows]]] = field(default_factory=dict)
     cursors: set[str] = field(default_factory=set)
-    addresses: set[str] = field(default_factory=set)
+    addresses: dict[str, Place] = field(default_factory=dict)
     operation_of: dict[SeenExchange, LearnedOperation] = field(default_factory=dict)
     users: dict[str, set[LearnedOperation]] = field(default_factory=dict)
 
