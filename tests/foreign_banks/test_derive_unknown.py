@@ -117,6 +117,8 @@ GUESSED = {
     },
     "gulmohar": set(),
     "pukeko": {"cancel when authorised", "cancel again", "app's token has ended", "same transfer again"},
+    "tisza": {"reads with the customer"},
+    "ribera": {"cancel when accepted"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -130,9 +132,11 @@ SECOND = {
     ("norrsken", True): (50, 46, 4, 6, 38),
     ("jacaranda", True): (51, 51, 3, 5, 36),
     ("bursztyn", True): (51, 49, 2, 5, 33),
-    ("dallae", True): (55, 55, 15, 15, 49),
+    ("dallae", True): (55, 55, 15, 15, 50),
     ("gulmohar", True): (59, 59, 10, 10, 49),
     ("pukeko", True): (54, 52, 4, 5, 49),
+    ("tisza", True): (40, 39, 5, 5, 36),
+    ("ribera", True): (39, 39, 6, 7, 35),
     # One step is left for pseudonyms that look like something else.
     ("javor", False): (44, 41, 4, 5, 25),
     ("harbour", False): (44, 39, 5, 5, 30),
@@ -142,12 +146,13 @@ SECOND = {
     ("dallae", False): (44, 42, 0, 0, 0),
     ("gulmohar", False): (54, 53, 0, 0, 5),
     ("pukeko", False): (51, 42, 4, 4, 13),
+    ("ribera", False): (37, 37, 3, 3, 30),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
 
-In the redacted recordings of the four before the last, most words of the bank have pseudonyms: rights, decisions,
-states and codes. Every answer of dallae has a code.
+In the redacted recordings of jacaranda, bursztyn, dallae and gulmohar, most words of the bank have pseudonyms: rights,
+decisions, states and codes. Every answer of dallae has a code.
 """
 MOST_TOO_HIGH = 0.1
 """How much higher than the share of answers with the right structure the rating may be."""

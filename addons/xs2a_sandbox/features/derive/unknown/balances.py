@@ -59,7 +59,7 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
             continue
         for place in dict.fromkeys(place for one in oks for place, _ in leaves(one.document)):
             values = [(one, dict(leaves(one.document)).get(place)) for one in oks]
-            if any(isinstance(step, int) for step in place) or not all(_is_money(value) for _, value in values):
+            if not all(_is_money(value) for _, value in values):
                 continue
             if len({str(value) for _, value in values}) < 2:
                 continue
@@ -68,7 +68,8 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
                 start: dict[str, Any] = {}
                 for one, value in values:
                     start.setdefault(scopes.row_key(per, one), value)
-                name = "_".join(re.sub(r"\W", "_", str(step)) for step in place[-2:])
+                steps = place if any(isinstance(step, int) for step in place) else place[-2:]
+                name = "_".join(re.sub(r"\W", "_", str(step)) for step in steps)
                 found.append(Balance(f"{name}_of_{per.name}", operation, place, per, start, taken, is_exact))
     # The balance from which most is taken is the one that must cover a payment.
     for balance in sorted(found, key=lambda one: -sum(len(taken.states) for taken in one.taken)):

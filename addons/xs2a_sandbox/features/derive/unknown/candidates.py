@@ -58,7 +58,27 @@ def candidates(
     for place in places_in(wanted):
         values = [value for one in wanted if (value := one.at(place)) is not None and not isinstance(value, dict)]
         for value in values:
-            yield Condition(f"{source_of(place)} == {literal(value)}", 99, "value", place)
+            source = f"{source_of(place)} == {literal(value)}"
+            if all(one.status == 403 for one in wanted) and (
+                asking := _same_headers(scopes, operation, wanted, others)
+            ):
+                # What one customer must not use may belong to another.
+                yield Condition(f"{source} and {asking}", 98, "value", place)
+            yield Condition(source, 99, "value", place)
+
+
+def _same_headers(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> str:
+    """Return the condition that a request has the headers that all recorded ones have: of the same app and customer."""
+    named = {lookup.place for lookup in scopes.lookups[operation]}
+    first, *more = (*wanted, *others)
+    return " and ".join(
+        f"headers[{literal(name)}] == {literal(value)}"
+        for name, value in first.headers.items()
+        if name not in scopes.nonces and ("headers", name) not in named and value != DROPPED
+        if all(one.headers.get(name) == value for one in more)
+    )
 
 
 def _on_headers(

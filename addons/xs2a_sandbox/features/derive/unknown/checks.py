@@ -167,7 +167,9 @@ def _best(
             continue
         if not any(scopes.holds(condition.source, one) for one in others):
             is_named = any(_mentions(one, condition) for one in held)
-            found.append(((not is_named, -len(held), condition.rank), condition))
+            # If an operation has no good answer, an unknown id is the first reason to think of.
+            rank = 0 if condition.kind == "unknown" and not others and held[0].status == 404 else condition.rank
+            found.append(((not is_named, -len(held), rank), condition))
     return min(found, key=lambda one: one[0])[1] if found else None
 
 

@@ -29,6 +29,7 @@ from xs2a_sandbox.features.derive.unknown.guessed_states import (
 )
 from xs2a_sandbox.features.derive.unknown.guessed_values import guess_impossible_values
 from xs2a_sandbox.features.derive.unknown.known_operation import KnownOperation
+from xs2a_sandbox.features.derive.unknown.lists import is_last_day
 from xs2a_sandbox.features.derive.unknown.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import value_at
@@ -66,7 +67,7 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
             continue
         if any(known.scopes.holds(condition.source, one) for one in _accepted(known, condition)):
             continue
-        if condition.kind == "missing" and _is_remark(known, condition):
+        if condition.kind == "missing" and (_is_remark(known, condition) or _ends_period(condition)):
             continue
         donor = _donor(known, condition)
         if donor and _is_relevant(known, condition):
@@ -88,6 +89,11 @@ def _is_remark(known: KnownOperation, condition: Condition) -> bool:
         and has_amount
         and all(re.search(r"[a-z]", text) and not known.scopes.world.ids.has(text) for text in texts)
     )
+
+
+def _ends_period(condition: Condition) -> bool:
+    """Return whether a parameter is for the last day of a period, which is today if it is missing."""
+    return condition.place[0] == "query" and is_last_day(condition.place)
 
 
 def _is_same_matter(condition: Condition, other: Condition) -> bool:

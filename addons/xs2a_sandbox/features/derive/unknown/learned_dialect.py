@@ -150,6 +150,9 @@ def _head(name: str, learned: LearnedInterface, rating: Rating) -> Iterator[str]
         for timed in machine.by_time:
             when = f"after about {timed.seconds} seconds (exchange {timed.one.number})"
             yield f"  {timed.before} -> {timed.after}: {when}"
+        for newer in machine.by_newer:
+            when = f"when another one gets the state {newer.before} (exchange {newer.one.number})"
+            yield f"  {newer.before} -> {newer.after}: {when}"
         for end in machine.by_end:
             when = f"after its {'.'.join(map(str, end.place))} (exchange {end.one.number})"
             yield f"  {end.before} -> {end.after}: {when}"

@@ -81,7 +81,8 @@ def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
         oks = [one for one in operation.seen if scopes.is_ok[one] and one.document is not None and one.status == 200]
         for place, first in _lists_in(oks[0].document) if oks else ():
             pages = [(one, rows) for one in oks if (rows := dict(_lists_in(one.document)).get(place)) is not None]
-            if not _only_refer(first) and len(pages) == len(oks) and any(rows for _, rows in pages):
+            is_list = not _only_refer(first) and not _is_fixed(pages)
+            if is_list and len(pages) * 2 > len(oks) and any(rows for _, rows in pages):
                 found[operation] = _listing(scopes, operation, place, pages)
                 break
     paged = next((one for one in found.values() if one.paging.size or one.paging.cursor or one.paging.skip), None)
@@ -110,6 +111,29 @@ def _around(listing: Listing) -> set[Place]:
 
 def _only_refer(rows: Sequence[Mapping[str, Any]]) -> bool:
     return bool(rows) and all(any(isinstance(value, str) and is_link(value) for value in row.values()) for row in rows)
+
+
+def _is_fixed(pages: Pages) -> bool:
+    """Return whether answers have the same rows with other amounts, such as one for each type of balance."""
+    first = pages[0][1] if pages else []
+    words = [name for name, value in first[0].items() if _is_word(value)] if first else []
+    return len(pages) > 1 and any(
+        len({str(row.get(name)) for row in first}) == len(first)
+        and all([row.get(name) for row in rows] == [row.get(name) for row in first] for _, rows in pages)
+        and all(_has_money_only(row) for _, rows in pages for row in rows)
+        for name in words
+    )
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.isalpha()
+
+
+def _has_money_only(row: Mapping[str, Any]) -> bool:
+    """Return whether the values of a row are words, days and at least one amount, but nothing that names it."""
+    values = [value for _, value in leaves(row)]
+    amounts = [value for value in values if read_number(value) is not None and not date_form(value)]
+    return bool(amounts) and all(_is_word(value) or date_form(value) or value in amounts for value in values)
 
 
 def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, pages: Pages) -> Listing:
@@ -198,11 +222,10 @@ def _find_filters(listing: Listing, pages: Pages) -> None:
     for one, rows in pages if listing.form else ():
         days = [listing.form.day(row[listing.day]) for row in rows] if listing.form else []
         for place, value in _parameters(one).items():
-            form, name = date_form(value), str(place[-1]).lower()
+            form = date_form(value)
             if form is None:
                 continue
-            is_last = any(word in name for word in _TO) and "from" not in name
-            if all(day >= form.day(value) for day in days) and not is_last:
+            if all(day >= form.day(value) for day in days) and not is_last_day(place):
                 listing.since = listing.since or place
             elif all(day <= form.day(value) for day in days) and place not in listing.untils:
                 listing.untils.append(place)
@@ -215,6 +238,12 @@ def _find_filters(listing: Listing, pages: Pages) -> None:
             differs = any(row.get(name) != value for value, _ in asked for row in every)
             if all(row.get(name) == value for value, row in asked) and (differs or place[-1] == name):
                 listing.equal.setdefault(place, name)
+
+
+def is_last_day(place: Place) -> bool:
+    """Return whether a parameter has the name of one for the last day of a period."""
+    name = str(place[-1]).lower()
+    return any(word in name for word in _TO) and "from" not in name
 
 
 def _counterparts(place: Place) -> Iterator[Place]:

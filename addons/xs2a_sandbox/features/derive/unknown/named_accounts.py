@@ -20,12 +20,18 @@ _KEY_LENGTH = 12
 
 @dataclass(frozen=True)
 class NamedAccounts:
-    """Things of a kind that may have a list of account numbers at `place`. `number` is the member of the accounts."""
+    """Things of a kind that may name their accounts by numbers. `number` is the member of the accounts.
+
+    `place` is in the request that makes the thing, or in the customer's form if it begins with "form". The numbers are
+    a list there. `member` is the one of its entries that has the number, if they are objects. A single word stands for
+    all accounts.
+    """
 
     kind: ThingKind
     place: Place
     rows: Rows
     number: str
+    member: Place = ()
 
     def lets(
         self, lookups: Sequence[ThingLookup], operation: LearnedOperation, known: Mapping[str, Any]
@@ -34,23 +40,41 @@ class NamedAccounts:
         access = self._find_access(lookups)
         if access is None:
             return {}
-        numbers = expression(f"let.{access.name}.sent", self.place)
-        is_list = f"{numbers} is not string and {numbers} is not none"
-        named, give = {"each": braced(numbers), "as": "number"}, {"give": self._account()}
+        every, account = f"let.{self.rows.name}_rows | dictsort | map('last')", self._account()
+        is_recorded = (
+            f"let.{self.rows.name}_rows | dictsort | map('last') | map(attribute={literal(self.number)}) | list"
+        )
+        named = {"each": braced("let.numbers"), "as": "number"}
         made: dict[str, Any] = {}
         if self.rows.told_by is operation:
-            made["named"] = named | give
-            made["chosen"] = braced(f"let.named if {is_list} else none")
+            made["numbers"] = braced(self._numbers(access))
+            made["named"] = named | {"when": f"number not in ({is_recorded})", "give": account}
+            own = f"{every} | selectattr({literal(self.number)}, 'in', let.numbers) | list"
+            made["chosen"] = braced(f"({own}) + let.named if let.numbers is not none else none")
         for lookup in lookups:
             if lookup.rows is self.rows:
-                made["named"] = named | {"when": f"number[-{_KEY_LENGTH}:] == {lookup.source}"} | give
-                every = str(known[lookup.name]).removeprefix("{{ ").removesuffix(" }}")
-                made[lookup.name] = braced(f"let.named[0] if {is_list} else {every}")
+                made["numbers"] = braced(self._numbers(access))
+                row = str(known[lookup.name]).removeprefix("{{ ").removesuffix(" }}")
+                other = f"number[-{_KEY_LENGTH}:] == {lookup.source} and number not in ({is_recorded})"
+                made["named"] = named | {"when": other, "give": account}
+                is_own = f"let.numbers is none or {row}[{literal(self.number)}] in let.numbers"
+                made[lookup.name] = braced(f"{row} if {row} and ({is_own}) else let.named[0]")
         return made
+
+    def _numbers(self, access: ThingLookup) -> str:
+        """Return the expression for the numbers that an access names. It is null for all accounts."""
+        if self.place[0] == "form":
+            chosen = expression(f"let.{access.name}.form", self.place[1:])
+            return f"[{chosen}] if {chosen} else none"
+        named = expression(f"let.{access.name}.sent", self.place)
+        numbers = (
+            f"{named} | map(attribute={literal('.'.join(map(str, self.member)))}) | list" if self.member else named
+        )
+        return f"{numbers} if {named} is not string and {named} is not none else none"
 
     def add_checks(self, scopes: ExchangeScopes, operation: LearnedOperation, known: list[LearnedCheck]) -> None:
         """Add, as guesses, that numbers must be right, and that an access is only good for its own accounts."""
-        if operation is self.kind.made_by:
+        if operation is self.kind.made_by and self.place[0] != "form" and not self.member:
             source = source_of(("body", *self.place))
             donors = [check for check in known if check.condition.place[:1] == ("body",) and find_mention(check)]
             wrong = f"{source} == [] or false in ({source} | map('has_format', 'iban') | list)"
@@ -61,6 +85,8 @@ class NamedAccounts:
         donor = next((check for check in known if _is_on(check, access, "state")), None)
         for lookup in scopes.lookups[operation] if access and donor else ():
             at = next((at for at, check in enumerate(known) if _is_on(check, lookup, "unknown")), None)
+            if self.member or self.place[0] == "form":
+                continue
             if lookup.rows is self.rows and access and donor and at is not None:
                 every = f"map(attribute={literal('.'.join(('sent', *map(str, self.place))))})"
                 elsewhere = f"{lookup.source} in (let.{plural(self.kind)} | {every} | join(' '))"
@@ -98,11 +124,28 @@ def find_named_accounts(scopes: ExchangeScopes) -> list[NamedAccounts]:
         )
         if not numbers or access is None or not isinstance(rows.entries[0][rows.key], str):
             continue
-        kind = access.kinds[0][0]
+        kind, number = access.kinds[0][0], numbers[0]
+        if place := _find_numbers(kind, [row[number] for row in rows.entries]):
+            found.append(NamedAccounts(kind, place[0], rows, number, place[1]))
+            continue
         words = [(place, value) for place, value in leaves(kind.example.body) if isinstance(value, str)]
         listed = rows.at[-1] if rows.at else ""
-        for place, value in words:
-            if value.isalpha() and str(place[-1]).lower()[:5] in str(listed).lower():
-                found.append(NamedAccounts(kind, place, rows, numbers[0]))
+        for at, value in words:
+            if value.isalpha() and str(at[-1]).lower()[:5] in str(listed).lower():
+                found.append(NamedAccounts(kind, at, rows, number))
                 break
     return found
+
+
+def _find_numbers(kind: ThingKind, numbers: Sequence[str]) -> tuple[Place, Place] | None:
+    """Return the list in requests that make a thing, or the field of the customer's form, that has account numbers."""
+    for thing in kind.things:
+        for place, value in leaves(thing.created.body):
+            at = next((at for at, step in enumerate(place) if isinstance(step, int)), None)
+            if value in numbers and at is not None:
+                return place[:at], place[at + 1 :]
+        for event in thing.events:
+            for name, value in (event.form or {}).items():
+                if value in numbers:
+                    return ("form", name), ()
+    return None

@@ -14,6 +14,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLoo
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things import LearnedThing, ThingKind
 
+_PRESENCE = "psu-ip-address"
 _RANK, _LATE = 36, 72
 """After the checks of the access, before those of the account and of parameters; or after these, too."""
 
@@ -67,13 +68,19 @@ def find_quotas(
         for answer in (answer for answer in classes[operation] if not answer.is_ok):
             for lookup in scopes.lookups[operation]:
                 if lookup.kinds and lookup.kinds[0][0] not in found and (quota := _find(scopes, reads, lookup, answer)):
-                    found[quota.kind] = quota
+                    found[quota.kind] = quota if quota.unless else _guess_presence(quota)
     for quota in found.values():
         scopes.add_uses({(thing, one): count for one, thing, count in _count_uses(scopes, quota)})
         for operation in quota.reads:
             own = [quota.condition(lookup) for lookup in scopes.lookups[operation] if quota.is_for(lookup)]
             scopes.quotas.setdefault(operation, []).extend(own)
     return found
+
+
+def _guess_presence(quota: Quota) -> Quota:
+    """Return a quota that does not count requests with the standard header for a customer who is there."""
+    is_sent = any(_PRESENCE in one.headers for operation in quota.reads for one in operation.seen)
+    return quota if is_sent else replace(quota, unless=_PRESENCE)
 
 
 def _reads_accounts(scopes: ExchangeScopes, operation: LearnedOperation) -> bool:

@@ -10,6 +10,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.forms import date_form, find_iban_country, read_number
 from xs2a_sandbox.features.derive.unknown.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.local_time import find_offset
@@ -105,9 +106,13 @@ class ExchangeScopes:
                     yield (kind.name, key), [word for word in machine.words if word in states]
 
     def _find_owners(self, operation: LearnedOperation) -> Iterator[ThingLookup]:
-        """Yield what the tokens in the headers of an operation belong to, unless its requests name it themselves."""
+        """Yield what the tokens in the headers of an operation belong to, unless its requests name it themselves.
+
+        If the customer decides with the operation, also what the authorisation in the path belongs to.
+        """
         own = self.lookups[operation]
-        for lookup in [one for one in own if one.place[0] == "headers" and not one.rows]:
+        places = ("headers", "path") if any(one.status in REDIRECTS for one in operation.seen) else ("headers",)
+        for lookup in [one for one in own if one.place[0] in places and not one.rows]:
             tokens = {thing for one in operation.seen for other, thing in self.found(one) if other is lookup}
             owners = {(name, thing.kind) for token in tokens for name, thing in self._owners(token).items()}
             for name, kind in sorted(owners, key=lambda owner: owner[0]):

@@ -74,6 +74,15 @@ class ByReading:
 
 
 @dataclass(frozen=True)
+class ByNewer:
+    """The state changes when another thing of the kind gets the state `before`. It was seen at `one`."""
+
+    before: Any
+    after: Any
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
 class ByPayments:
     """The state changes when a standing order has paid for the last time: a guess, because `one` shows only a payment.
 
@@ -92,6 +101,9 @@ class ByPayments:
     one: SeenExchange
 
 
+type Change = ByRequest | ByTime | ByEnd | ByReading | ByPayments | ByNewer
+
+
 @dataclass
 class StateMachine:
     """The states of one kind: the member that shows them, the first one, and the changes."""
@@ -104,10 +116,12 @@ class StateMachine:
     by_end: list[ByEnd] = field(default_factory=list)
     by_reading: list[ByReading] = field(default_factory=list)
     by_payments: list[ByPayments] = field(default_factory=list)
+    by_newer: list[ByNewer] = field(default_factory=list)
 
     @property
-    def changes(self) -> list[ByRequest | ByTime | ByEnd | ByReading | ByPayments]:
-        return [*self.by_request, *self.by_time, *self.by_end, *self.by_reading, *self.by_payments]
+    def changes(self) -> list[Change]:
+        later: list[Change] = [*self.by_time, *self.by_end, *self.by_reading, *self.by_payments, *self.by_newer]
+        return [*self.by_request, *later]
 
     @property
     def words(self) -> list[Any]:
@@ -157,6 +171,8 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
             _explain(world, machine, thing, deciding)
         for thing in kind.things:
             _add_unseen(world, machine, thing)
+        for thing in kind.things:
+            _replace_by_newer(machine, thing)
         machines[kind] = machine
         deciding |= {world.operation_of[change.one] for change in machine.by_request}
     return machines
@@ -186,6 +202,10 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)
             for other in exchanged:
                 other.events.append(one)
+        if one.status in REDIRECTS and one is not thing.created:
+            # What a customer decides about an authorisation is decided about the consent that it belongs to.
+            for owner in _find_owners(world, thing):
+                owner.events.append(one)
         is_of_access = thing.created is not one and all(use.place[0] == "headers" for use, _ in world.named(one))
         for place, value in leaves(one.document):
             name = next((step for step in reversed(place) if isinstance(step, str)), "")
@@ -197,6 +217,11 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             if place != world.envelope and not _is_of_other(world, thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
+
+
+def _find_owners(world: World, thing: LearnedThing) -> list[LearnedThing]:
+    """Return what the path of the request names that has made a thing."""
+    return [owner for use, owner in world.named(thing.created) if use.place[0] == "path" and owner is not thing]
 
 
 def _is_of_other(world: World, thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
@@ -308,6 +333,7 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
         # If nobody has looked between a decision and the exchange of its code, the decision has changed the state.
         causes = [one for one in causes if not world.made(one)] or causes
         shown = by_number[then]
+        causes = causes or _opened_page(between, by_number[then])
         decision = _hidden_decision(causes, shown) if isinstance(before, str) else None
         if decision:
             alike = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, decision))
@@ -370,6 +396,28 @@ def _add_unseen(world: World, machine: StateMachine, thing: LearnedThing) -> Non
                 state = after
 
 
+def _replace_by_newer(machine: StateMachine, thing: LearnedThing) -> None:
+    """Explain a change that seems to come by itself with another thing that got the same state just before it."""
+    others = [other for other in machine.kind.things if other is not thing]
+    for at, own in enumerate(thing.changes):
+        by_itself: list[ByTime | ByReading] = [*machine.by_time, *machine.by_reading]
+        change = next((one for one in by_itself if one.one.number == own.number), None)
+        if change is None or own.by == "request" or change.after != own.state:
+            continue
+        before = max((one.number for one in thing.changes[:at]), default=thing.created.number)
+        newer = [
+            one.number
+            for other in others
+            for one in other.changes
+            if one.by == "request" and one.state == change.before and before < one.number < own.number
+        ]
+        if newer:
+            machine.by_newer.append(ByNewer(change.before, change.after, change.one))
+            machine.by_time = [one for one in machine.by_time if one is not change]
+            machine.by_reading = [one for one in machine.by_reading if one is not change]
+            thing.changes[at] = StateChange(newer[0], own.state, "time")
+
+
 def _says_same(one: SeenExchange, other: SeenExchange) -> bool:
     """Return whether no word in two requests differs. Redirects show what was decided."""
     mine, theirs = (
@@ -408,6 +456,12 @@ def _hidden_decision(causes: Sequence[SeenExchange], shown: SeenExchange) -> See
         return None
     is_later = causes[-1] is not decisions[-1] or (shown.time - decisions[-1].time).total_seconds() >= _DAY
     return decisions[-1] if is_later else None
+
+
+def _opened_page(between: Sequence[SeenExchange], shown: SeenExchange) -> list[SeenExchange]:
+    """Return the last request for a page with a form: a change that nothing else explains comes from opening it."""
+    is_soon = (shown.time - between[0].time).total_seconds() < 60 if between else False
+    return [one for one in between if is_soon and one.method == "GET" and "<form" in one.text][-1:]
 
 
 def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:

@@ -113,6 +113,9 @@ class Templates:
             return there[0]
         if by_state := self._by_state(values) or self._by_flag(values):
             return by_state
+        if not is_same and all(map(date_form, there)):
+            source = self._earliest(there, place) if len(there) == len(values) else None
+            return braced(source) if source else there[-1]
         if (
             isinstance(there[0], str)
             and not is_same
@@ -127,6 +130,21 @@ class Templates:
             start = values.index(there[0])
             return Templates(self._scopes, self._ones[start : start + 1]).make(there[:1], place)
         return there[-1]
+
+    def _earliest(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
+        """Return the expression for a day that the app asks for, but not later than a number of days allows."""
+        form = date_form(values[0])
+        for source in self._echoes(place) if form else ():
+            found = [self._scopes.value(source, one) for one in self._ones]
+            if form is None or any(date_form(one) != form for one in found):
+                continue
+            cut = [at for at, (one, value) in enumerate(zip(found, values, strict=True)) if one != value]
+            names = [name for name, _ in self._sources]
+            for limit in _times(self._scopes, self._ones[cut[0]], values[cut[0]], names) if cut else ():
+                made = f"{source} if {form.read(source)} <= {form.read(f'({limit})')} else {limit}"
+                if self._gives(made, values):
+                    return made
+        return None
 
     def _is_random(self, text: str) -> bool:
         looks_like_id = len(text) >= 8 and self._scopes.world.ids.has(text)
@@ -289,6 +307,7 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
         for name, thing in things.items()
         if "made" in thing and (name in ("new", AGAIN) or name.endswith(AFTER))
     }
+    documents = dict(sorted(documents.items(), key=lambda named: named[0] != "new"))
     for name, thing in documents.items():
         yield f"let.{name}.state", thing["state"]
         for key, value in thing.items():

@@ -10,9 +10,12 @@ from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source,
 from xs2a_sandbox.features.derive.unknown.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.things import ThingKind
 
+_ABOUT_NUMBER = (403, 409, 429)
+"""Statuses of errors about too many things."""
 _LIFETIMES = (60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 86400)
 
 
@@ -60,6 +63,8 @@ def conditions_on_things(
         if not is_success:
             yield Condition(f"let.{AGAIN} and body != let.{AGAIN}.sent", rank, "reused", known)
             yield Condition(f"let.{AGAIN}", rank + 1, "used", known)
+    if (kind := scopes.world.made_by(operation)) and not is_success:
+        yield from _open(scopes, kind, wanted, others)
 
 
 def repeated(place: Place) -> Condition:
@@ -81,6 +86,22 @@ def _limits(scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenEx
                     yield Condition(source, 48, "limit", place, lookup.name)
 
 
+def _open(
+    scopes: ExchangeScopes, kind: ThingKind, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """Yield when too many things wait in their first state, such as consents on which nobody has decided."""
+    machine = scopes.machines.get(kind)
+    if machine is None or not wanted or wanted[0].status not in _ABOUT_NUMBER:
+        return
+    waiting = f"(let.{plural(kind)} | selectattr('state', 'equalto', {literal(machine.first)}) | list | length)"
+    least, most = (
+        pick((scopes.value(waiting, one, after=False) or 0 for one in ones), default=0)
+        for pick, ones in ((min, wanted), (max, others))
+    )
+    if least > most:
+        yield Condition(f"{waiting} >= {least}", 80, "open")
+
+
 def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Condition]:
     """Yield when a thing with a list of words, such as rights, lacks the one in the path of the operation."""
     named = [part for word in operation.pattern if word for part in (word, *word.split("."))]
@@ -100,6 +121,30 @@ def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Cond
                     yield Condition(
                         f"let.{lookup.name} and {source}", 34, "right", lookup.place, lookup.name, word=mine
                     )
+            yield from _rights_to_accounts(scopes, operation, lookup, bodies)
+
+
+def _rights_to_accounts(
+    scopes: ExchangeScopes, operation: LearnedOperation, access: ThingLookup, bodies: Sequence[dict[str, Any]]
+) -> Iterator[Condition]:
+    """Yield when a thing does not name an account in its list for the word in the path, such as `balances`."""
+    lists: dict[tuple[Place, Place], set[str]] = {}
+    for body in bodies:
+        for place, value in leaves(body):
+            at = next((at for at, step in enumerate(place) if isinstance(step, int)), None)
+            if at is not None and isinstance(value, str):
+                lists.setdefault((place[:at], place[at + 1 :]), set()).add(value)
+    for account in (one for one in scopes.lookups[operation] if one.rows):
+        rows = account.rows.entries if account.rows else []
+        for (place, member), numbers in lists.items():
+            name = next((name for name in rows[0] if not numbers.isdisjoint(str(row.get(name)) for row in rows)), None)
+            if place[-1] not in operation.pattern or name is None:
+                continue
+            named = expression(f"let.{access.name}.sent", place)
+            named += f" | map(attribute={literal('.'.join(map(str, member)))})" if member else ""
+            own = expression("let", (account.name, name))
+            source = f"let.{access.name} and let.{account.name} and {own} not in ({named} | list)"
+            yield Condition(source, 42, "right", access.place, access.name, word=str(place[-1]))
 
 
 def _on_state(

@@ -126,9 +126,10 @@ def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenEx
     goods = [number for value in good if (number := read_number(value)) is not None]
     if not numbers or len(goods) < len(good):
         return
-    least, read = min(numbers)
     floor = max(goods, default=Decimal(0))
-    if least > floor:
+    # Another reason may be that several amounts together are too much.
+    if above := [one for one in numbers if one[0] > floor]:
+        least, read = min(above)
         hints = [number for one in wanted for number in _hints(one, bad[0]) if floor <= number < least]
         nice = [number for number in _NICE if floor <= number < least]
         limit = max(hints or nice, default=least - Decimal(1))

@@ -159,14 +159,15 @@ def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKin
                 if value == own and not isinstance(value, bool | None) and "currency" not in (name, place[-1])
             )
             when += next(same, "")
-        day = _booking_day(scopes, kind)
+        day = _booking_day(scopes, kind, snapshot["state"])
         entry = {name: _entry_value(scopes, one, value, thing.created.body, day) for name, value in row.items()}
         yield kind, when, entry
 
 
-def _booking_day(scopes: ExchangeScopes, kind: ThingKind) -> str:
+def _booking_day(scopes: ExchangeScopes, kind: ThingKind, state: Any) -> str:
     """Return the day on which a thing becomes an entry: that for which it waits, or of its last change."""
-    since = f"(thing.since + {scopes.offset})" if scopes.offset else "thing.since"
+    waited = sum(change.seconds for change in scopes.machines[kind].by_time if change.after == state)
+    since = f"(thing.since + {scopes.offset + waited})" if scopes.offset + waited else "thing.since"
     day = f"({since} | strftime('%Y-%m-%d'))"
     for end in scopes.machines[kind].by_end:
         value = next((value for thing in kind.things if (value := value_at(thing.created.body, end.place))), None)

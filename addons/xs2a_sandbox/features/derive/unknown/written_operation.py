@@ -20,6 +20,7 @@ from xs2a_sandbox.features.derive.unknown.unseen_states import add_unseen_state
 from xs2a_sandbox.features.derive.unknown.written_answers import adopt_answer, write_answer, write_page
 from xs2a_sandbox.features.derive.unknown.written_lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written_things import (
+    LATEST,
     NAMES,
     collection,
     write_again,
@@ -75,6 +76,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
                 after |= _write_state(lookup.name)
             lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | counted]}
             effects += _store_changed(lookup, "" if counted else f"{ok} and ")
+            effects += _store_latest(learned, lookup) if "state" in after else ()
     for check in checks:
         if check.condition.owner:
             effects.append(_store_secret(check.condition, ok))
@@ -202,10 +204,21 @@ def _store_changed(lookup: ThingLookup, when: str) -> Iterator[dict[str, Any]]:
         }
 
 
+def _store_latest(learned: LearnedInterface, lookup: ThingLookup) -> Iterator[dict[str, Any]]:
+    for machine in learned.scopes.machines_of(lookup):
+        for newer in machine.by_newer:
+            is_new = f"let.{lookup.name}_state == {literal(newer.before)} != let.{lookup.name}.state"
+            yield {
+                "set": f"state.{LATEST}[{literal(machine.kind.name)}]",
+                "to": {"id": braced(f"let.{lookup.name}.id")},
+                "when": f"{is_new} and let.{lookup.name}.kind == {literal(machine.kind.name)}",
+            }
+
+
 def _store_secret(condition: Condition, ok: str) -> dict[str, Any]:
-    secret = source_of(condition.place)
-    first = f"state.{SECRETS}[{source_of(condition.owner)} ~ '']"
-    return {"set": first, "to": {"secret": braced(secret)}, "when": f"{ok} and {secret} and not {first}"}
+    name, secret = source_of(condition.owner), source_of(condition.place)
+    first = f"state.{SECRETS}[{name} ~ '']"
+    return {"set": first, "to": {"secret": braced(secret)}, "when": f"{ok} and {name} and {secret} and not {first}"}
 
 
 def _write_respond(

@@ -10,6 +10,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.checks import Successes
 from xs2a_sandbox.features.derive.unknown.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.names import is_id
@@ -31,6 +32,10 @@ NAMES = "our_names"
 """The collection that finds things by their other keys, such as the code of the customer's page."""
 
 
+LATEST = "our_latest"
+"""The collection with the id of the last thing of a kind that got the state in which there is only one."""
+
+
 def collection(kind: ThingKind) -> str:
     return f"our_{kind.name}"
 
@@ -50,7 +55,7 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
             changes.append((change.seconds, start, state, steps))
     end = _end(scopes.world, kind, machine)
     begins = [one for one in machine.by_end if one.is_first_day]
-    if not changes and not end and not begins and not machine.by_payments:
+    if not changes and not end and not begins and not machine.by_payments and not machine.by_newer:
         return {"merge": ["{{ it }}"]}
     state_now, version = "it.state", "it.version"
     for seconds, start, state, steps in sorted(changes, key=lambda change: change[0]):
@@ -62,6 +67,11 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
         day = form.read(expression("it.sent", begin.place))
         when = f"it.state == {literal(begin.before)} and {day} and {day} <= today(0)"
         state_now = f"{literal(begin.after)} if {when} else {state_now}"
+        version = f"it.version + 1 if {when} else {version}"
+    for newer in machine.by_newer:
+        latest = f"(state.{LATEST}[{literal(kind.name)}].id or it.id)"
+        when = f"it.state == {literal(newer.before)} and it.id != {latest}"
+        state_now = f"{literal(newer.after)} if {when} else {state_now}"
         version = f"it.version + 1 if {when} else {version}"
     now: dict[str, Any] = {}
     for order in machine.by_payments:
@@ -193,7 +203,8 @@ def write_changed(
     scopes = learned.scopes
     machines = scopes.machines_of(lookup)
     is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
-    if not machines or lookup.rows or lookup.owned or not is_main:
+    is_changed = not lookup.owned or any(scopes.changes_by(operation, machine) for machine in machines)
+    if not machines or lookup.rows or not is_changed or not is_main:
         return {}
     name = f"let.{lookup.name}"
     ok_names = literal([answer.name for _, answer in oks])
@@ -238,6 +249,8 @@ def _next_state(
         word = f"({' else '.join(cases)} else {last})"
     else:
         word = _state_after(answer.seen, machines, name)
+    if word is None and (declines := _decline(learned, operation, answer, machines)):
+        return f"({literal(declines)}[{name}.kind] or {name}.state)"
     if word and (other := _other_choice(learned, operation, answer)):
         declined = {one.kind.name: guess_word("declined", one) for one in machines}
         word = f"({literal(declined)}[{name}.kind] if {other} else {word})"
@@ -277,6 +290,18 @@ def _next_words(ones: Sequence[SeenExchange], machines: Sequence[StateMachine]) 
         if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
             words[machine.kind.name] = write_in_style(str(known), machine)
     return words
+
+
+def _decline(
+    learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass, machines: Sequence[StateMachine]
+) -> dict[str, Any]:
+    """Return, as a guess, the state after a decision that was only recorded for things of other kinds.
+
+    The other decision has changed things of this kind, so this one declines them.
+    """
+    changed = [change.one for machine in machines for change in learned.scopes.changes_by(operation, machine)]
+    is_decision = answer.status in REDIRECTS and any(one.status in REDIRECTS for one in changed)
+    return {machine.kind.name: guess_word("declined", machine) for machine in machines} if is_decision else {}
 
 
 def _changes_by(
@@ -360,7 +385,7 @@ def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer
             return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
         if are_notes and len(chosen) == 1 and chosen != {DROPPED} and is_words(word):
             return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
-        if chosen and chosen < offered and not any(value.isdecimal() for value in offered) and len(offered) == 2:
+        if chosen and chosen < offered and not any(map(is_id, offered)) and len(offered) == 2:
             return f"form[{literal(name)}] in {literal(sorted(offered - chosen))}"
     return None
 
