@@ -16,8 +16,8 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.engine import Engine, Parts
+from xs2a_sandbox.features.derive.rehearsal import read_dialect
 from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
-from xs2a_sandbox.features.derive.unknown.trial import read_dialect
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape

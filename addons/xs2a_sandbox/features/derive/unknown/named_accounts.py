@@ -65,7 +65,11 @@ class NamedAccounts:
         """Return the expression for the numbers that an access names. It is null for all accounts."""
         if self.place[0] == "form":
             chosen = expression(f"let.{access.name}.form", self.place[1:])
-            return f"[{chosen}] if {chosen} else none"
+            # Only the first field of a name is known, so the customer may have chosen more of the recorded accounts.
+            recorded = (
+                f"let.{self.rows.name}_rows | dictsort | map('last') | map(attribute={literal(self.number)}) | list"
+            )
+            return f"[{chosen}] if {chosen} and {chosen} not in ({recorded}) else none"
         named = expression(f"let.{access.name}.sent", self.place)
         numbers = (
             f"{named} | map(attribute={literal('.'.join(map(str, self.member)))}) | list" if self.member else named
