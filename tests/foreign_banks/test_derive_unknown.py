@@ -155,8 +155,8 @@ chains except for states that were never shown, and all values.
 In the redacted recordings of jacaranda, bursztyn, dallae and gulmohar, most words of the bank have pseudonyms: rights,
 decisions, states and codes. Every answer of dallae has a code.
 """
-MOST_TOO_HIGH = 0.1
-"""How much higher than the share of answers with the right structure the rating may be."""
+MOST_TOO_HIGH = 0.12
+"""How much higher than the share of answers with the right structure the rating may be. It is 0.11 for ribera."""
 
 
 @pytest.mark.slow
