@@ -198,6 +198,24 @@ rules:
     assert problems(dialect) == []
 
 
+def test_members_made_by_a_keyword_may_have_any_value(dialect: Path) -> None:
+    (dialect / "more.yaml").write_text(
+        """\
+cassette: 1
+rules:
+  - id: mine
+    match: {path: "/mine/{id}"}
+    respond: {text: made}
+    effects:
+      - {set: "state.consents[path.id].accounts", to: {each: "{{ state.accounts | list }}", give: "{{ entry }}"}}
+      - {set: "state.payments[path.id].debtor", to: {merge: ["{{ state.payments[path.id].debtor }}", {name: Ida}]}}
+      - {set: "state.consents[path.id].accounts", to: {a: b}}
+"""
+    )
+    mistakes = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
+    assert places_of(mistakes) == ["9:55 member"]
+
+
 def test_examples_of_a_dialect_are_checked_with_its_own_test_data(dialect: Path) -> None:
     """Other layers of the bank do not matter."""
     consent = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"

@@ -7,6 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.answers import Action
 from xs2a_sandbox.cassette.call import Call
+from xs2a_sandbox.cassette.evaluation.expressions import is_special
 from xs2a_sandbox.cassette.inputs import Inputs
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule, answers
@@ -294,12 +295,16 @@ def check_actions(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iter
 
 
 def is_computed(value: Any, pointer: Pointer) -> bool:
-    """Return whether the value at the place, or above it, is an expression."""
+    """Return whether the value at the place, or above it, is an expression or made by `merge`, `each` or `shape`."""
     for step in pointer:
-        if isinstance(value, str):
+        if isinstance(value, str) or _is_made(value):
             break
         try:
             value = value[step]
         except (LookupError, TypeError):
             return False
-    return isinstance(value, str) and "{{" in value
+    return _is_made(value) or (isinstance(value, str) and "{{" in value)
+
+
+def _is_made(value: Any) -> bool:
+    return isinstance(value, dict) and is_special(value)
