@@ -18,6 +18,7 @@ import httpx
 from tests.foreign_banks import (
     bursztyn_journeys,
     dallae_journeys,
+    estuaire_journeys,
     gulmohar_journeys,
     jacaranda_journeys,
     pukeko_journeys,
@@ -26,6 +27,7 @@ from tests.foreign_banks import (
 )
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.dallae import Dallae
+from tests.foreign_banks.estuaire import Estuaire
 from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
@@ -758,5 +760,12 @@ BANKS = {
         ribera_journeys.second,
         r"/v1/(?:consents|payments/[\w-]+)/[0-9a-f-]{36}(?:/authorisations/[0-9a-f-]{36})?",
         "(consent|transaction|sca)Status",
+    ),
+    "estuaire": Foreign(
+        Estuaire,
+        estuaire_journeys.first,
+        estuaire_journeys.second,
+        r"/dsp2/v1/(?:consents|payments)/[\w-]+",
+        "status",
     ),
 }
