@@ -15,7 +15,7 @@ from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.features.derive.rehearsal import read_dialect
 from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
-from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.state import MemoryStore
@@ -36,10 +36,13 @@ class LearnedApp:
 
     def send(self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
         """Return the status and the document of the answer."""
+        response = self.answer(method, target, body, headers)
+        return response.status, json.loads(response.body) if response.body else None
+
+    def answer(self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
         sent = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
         own = {**({"Content-Type": "application/json"} if sent else {}), **(headers or {})}
-        response = asyncio.run(self._engine.answer(Request(method, target, Headers(own.items()), sent)))
-        return response.status, json.loads(response.body) if response.body else None
+        return asyncio.run(self._engine.answer(Request(method, target, Headers(own.items()), sent)))
 
     def wait(self, to: datetime) -> None:
         self.send("PUT", "/_sandbox/clock", {"frozen": to.isoformat()}, {"Authorization": "Bearer t"})

@@ -284,3 +284,56 @@ def test_the_words_of_a_redacted_bank_are_accepted_in_paths_and_decisions() -> N
     number = made["bhugtan"]["number"]
     assert app.send("POST", "/bank/parikshan/phone", {"anurodh": number, "says": "HAAN"}, headers)[0] == 200
     assert app.send("GET", f"/bhugtan/{number}", headers=headers)[1]["bhugtan"]["state"] == "SENT"
+
+
+PAYER, PAYEE, MISTYPED = "FR5118829754160004217300164", "FR1730004028370001098765443", "FR1830004028370001098765443"
+
+
+def record_keys() -> Iterator[Exchange]:
+    """Yield a journey with two keys in each request: one for the log of the bank, and one for the payment."""
+
+    def pay(
+        number: int, key: str, answer: Any, status: int = 201, *, amount: str = "20.00", to: str = PAYEE
+    ) -> Exchange:
+        headers = (("X-Request-Id", f"call-{number:03}"), ("Idempotency-Key", key))
+        body = {"from": PAYER, "to": to, "amount": amount}
+        return taped("/payments", answer, "POST", status=status, headers=headers, body=body, at=number)
+
+    def read(number: int, id: str) -> Exchange:
+        return taped(f"/payments/{id}", {"id": id}, headers=(("X-Request-Id", f"call-{number:03}"),), at=number)
+
+    yield pay(1, "key-1", {"code": "WRONG", "member": "to"}, 400, to=MISTYPED)
+    yield pay(2, "key-1", {"id": "7q2x9k41"})
+    yield pay(3, "key-1", {"id": "7q2x9k41"}, 200)
+    yield pay(4, "key-1", {"code": "KEY_USED"}, 409, amount="21.00")
+    yield read(5, "7q2x9k41")
+    yield pay(6, "key-2", {"id": "3v8n5w60"}, amount="35.50")
+    yield read(7, "3v8n5w60")
+
+
+class Payer(LearnedApp):
+    def pay(self, key: str, **changed: str) -> tuple[int, Any]:
+        headers = {"X-Request-Id": f"call-{key}-{len(changed)}", "Idempotency-Key": key}
+        found: tuple[int, Any] = self.send(
+            "POST", "/payments", {"from": PAYER, "to": PAYEE, "amount": "99.00"} | changed, headers
+        )
+        return found
+
+
+@pytest.fixture
+def payer() -> Payer:
+    return Payer(learn_text(record_keys()))
+
+
+def test_a_key_that_was_sent_twice_is_that_of_the_payment(payer: Payer) -> None:
+    status, made = payer.pay("key-9")
+    assert status == 201
+    assert payer.pay("key-9") == (200, made)
+    assert payer.pay("key-9", amount="21.00") == (409, {"code": "KEY_USED"})
+    assert payer.pay("key-10", amount="21.00")[0] == 201
+
+
+def test_an_account_number_was_refused_because_it_is_mistyped(payer: Payer) -> None:
+    refused = 400, {"code": "WRONG", "member": "to"}
+    assert payer.pay("key-9", to="FR6714508590420123456789012") == refused
+    assert payer.pay("key-9", to="FR6614508590420123456789012")[0] == 201

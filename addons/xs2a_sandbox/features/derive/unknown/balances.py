@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place, leaves, value_at
+from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
@@ -37,7 +38,8 @@ class Taken:
 class Balance:
     """`place` is that in answers. `start` has the first value by account. Things of several kinds can be `taken`.
 
-    `is_exact` is False if the numbers only change with the payments: redaction has replaced them.
+    `is_exact` is False if the numbers only change with the payments: redaction has replaced them. `payers` are the
+    accounts that pay, as expressions, by the operations that decide about payments.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Balance:
     start: dict[str, Any]
     taken: Sequence[Taken]
     is_exact: bool
+    payers: dict[LearnedOperation, str] = field(default_factory=dict)
 
 
 def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -> list[Balance]:
@@ -80,6 +83,7 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
         if balance.is_exact:
             for each in balance.taken:
                 _tell_cover(scopes, balance, each)
+                _tell_cover_to_decisions(scopes, balance, each)
     return found
 
 
@@ -87,7 +91,10 @@ def _find_taken(
     scopes: ExchangeScopes, per: ThingLookup, values: Sequence[tuple[SeenExchange, Any]]
 ) -> tuple[Sequence[Taken], bool]:
     """Return the things that explain a balance, of one kind or else of two, and whether the numbers agree exactly."""
-    possible = {taken: [_sum(scopes, per, taken, one) for one, _ in values] for taken in _possible(scopes, per)}
+    possible = {
+        taken: [_sum(scopes, scopes.scope(one)["let"].get(per.name), taken, one) for one, _ in values]
+        for taken in _possible(scopes, per)
+    }
     accounts = [scopes.row_key(per, one) for one, _ in values]
     numbers = [_number(value) for _, value in values]
     if found := next((taken for taken, sums in possible.items() if _explains(accounts, numbers, sums)), None):
@@ -180,9 +187,8 @@ def _any(place: Place) -> Place:
     return tuple("*" if isinstance(step, int) else step for step in place)
 
 
-def _sum(scopes: ExchangeScopes, per: ThingLookup, taken: Taken, one: SeenExchange) -> Decimal:
-    entry = scopes.scope(one)["let"].get(per.name) or {}
-    total = Decimal()
+def _sum(scopes: ExchangeScopes, account: Mapping[str, Any] | None, taken: Taken, one: SeenExchange) -> Decimal:
+    entry, total = account or {}, Decimal()
     for thing in taken.kind.things:
         if thing.created.number > one.number:
             continue
@@ -221,9 +227,40 @@ def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
             for one in operation.seen:
                 account = scopes.row_key(lookup, one)
                 if account in balance.start:
-                    gone = sum((_sum(scopes, lookup, each, one) for each in balance.taken), Decimal())
-                    scopes.add(one, {balance.name: _number(balance.start[account]) - gone})
-            scopes.covers.setdefault(operation, []).append((balance.name, amount))
+                    scopes.add(one, {balance.name: _left(scopes, balance, scopes.scope(one)["let"][lookup.name], one)})
+            example = dict(leaves(taken.kind.example.body)).get(taken.amount)
+            source = f"({number_source(example, source_of(amount))} or 0) > let.{balance.name}"
+            scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
+
+
+def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
+    """Give the balance to the decisions about what is taken from it: a customer may agree to what it does not cover."""
+    machine, rows = scopes.machines[taken.kind], balance.per.rows
+    for operation, lookup in ((one, lookup) for one in scopes.world.operations for lookup in scopes.lookups[one]):
+        changes = scopes.changes_by(operation, machine) if taken.kind in [kind for kind, _ in lookup.kinds] else []
+        if not changes or operation.method == "DELETE" or "*" in taken.amount or rows is None:
+            continue
+        if any(change.before in taken.states for change in changes):
+            continue
+        name = f"let.{lookup.name}"
+        payer = source_of(taken.of) if taken.of[0] == "form" else expression(name, taken.of)
+        for one in operation.seen:
+            number = scopes.value(payer, one, after=False)
+            account = next((row for row in rows.entries if row.get(taken.member) == number), None)
+            if account and str(account[rows.key]) in balance.start:
+                scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
+        amount = number_source(
+            dict(leaves(taken.kind.example.body))[taken.amount], expression(f"{name}.sent", taken.amount)
+        )
+        source = f"{name}.kind == {literal(taken.kind.name)} and ({amount} or 0) > let.{balance.name}"
+        scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", name=lookup.name))
+        balance.payers[operation] = payer
+
+
+def _left(scopes: ExchangeScopes, balance: Balance, account: Mapping[str, Any], one: SeenExchange) -> Decimal:
+    """Return what an account has before an exchange."""
+    key = str(account[balance.per.rows.key]) if balance.per.rows else ""
+    return _number(balance.start[key]) - sum((_sum(scopes, account, each, one) for each in balance.taken), Decimal())
 
 
 def _like(example: Any, number: Decimal) -> Any:
@@ -270,6 +307,16 @@ def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False)
     elif isinstance(start, int):
         left = f"({left}) | int"
     return {**made, balance.name: braced(left)}
+
+
+def payer_lets(balance: Balance, operation: LearnedOperation) -> dict[str, Any]:
+    """Return the named values that compute the balance of the account that pays, where its payment is decided on."""
+    rows = balance.per.rows
+    if rows is None:
+        return {}
+    own = f"selectattr({literal(balance.taken[0].member)}, 'equalto', {balance.payers[operation]})"
+    payer = braced(f"(let.{rows.name}_rows | dictsort | map('last') | {own} | list)[0]")
+    return {"payer": payer, **balance_lets(balance, ThingLookup("payer", (), None, rows=rows), as_number=True)}
 
 
 def _read_amount(taken: Taken) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
-from xs2a_sandbox.features.derive.unknown.forms import date_form, number_source
+from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
@@ -33,14 +33,26 @@ def candidates(
 ) -> Iterator[Condition]:
     """Yield conditions that could hold for the wanted exchanges, and for none of the others.
 
-    Without wanted exchanges, these are the mistakes that a request could make.
+    Without wanted exchanges, these are the mistakes that a request could make. What the bank has made, such as a token,
+    is never the same again: nothing depends on it.
     """
+    for condition in _possible(scopes, operation, wanted, others, is_success):
+        literals = [found[1] or found[2] for found in re.finditer(r"'([^']+)'|== (\d+)", condition.source)]
+        if scopes.made.isdisjoint(word for text in literals for word in text.split()):
+            yield condition
+
+
+def _possible(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool,
+) -> Iterator[Condition]:
     yield from _on_headers(scopes, wanted, others)
     yield from conditions_on_things(scopes, operation, wanted, others, is_success)
     yield from scopes.quotas.get(operation, ()) if wanted and not is_success else ()
-    for name, amount in scopes.covers.get(operation, ()) if wanted and not is_success else ():
-        value = next((found for one in wanted if (found := one.at(amount)) is not None), None)
-        yield Condition(f"({number_source(value, source_of(amount))} or 0) > let.{name}", 69, "cover", amount)
+    yield from scopes.covers.get(operation, ()) if wanted else ()
     if any(one.has_json for one in others):
         yield Condition("body is none", 10, "unreadable")
     for place in places_in(others):
@@ -57,6 +69,8 @@ def candidates(
             yield Condition(f"{source} is not none and {source} not in let.cursors", 47, "cursor", place)
     for place in places_in(wanted):
         values = [value for one in wanted if (value := one.at(place)) is not None and not isinstance(value, dict)]
+        if is_success and _differs(place, (*wanted, *others)):
+            continue
         for value in values:
             source = f"{source_of(place)} == {literal(value)}"
             if all(one.status == 403 for one in wanted) and (
@@ -65,6 +79,12 @@ def candidates(
                 # What one customer must not use may belong to another.
                 yield Condition(f"{source} and {asking}", 98, "value", place)
             yield Condition(source, 99, "value", place)
+
+
+def _differs(place: Place, ones: Sequence[SeenExchange]) -> bool:
+    """Return whether each request has another value at a place, such as an amount or a number of its own."""
+    texts = [str(value) for one in ones if (value := one.at(place)) is not None]
+    return len(set(texts)) == len(texts) > 2 and any(re.search(r"\d", text) for text in texts)
 
 
 def _same_headers(

@@ -56,7 +56,8 @@ class ThingLookup:
 class ExchangeScopes:
     """The things and values of every exchange.
 
-    `covers` has balances that a request must not exceed, `quotas` when a thing has been used too often.
+    `covers` has when a balance does not cover an amount, `quotas` when a thing has been used too often. `made` are the
+    ids and secrets that the bank has made.
     """
 
     def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
@@ -75,7 +76,8 @@ class ExchangeScopes:
         self.request_keys = {
             kind.made_by: place for kind in world.kinds if (place := _find_request_key(world, kind, self.nonces))
         }
-        self.covers: dict[LearnedOperation, list[tuple[str, Place]]] = {}
+        self.made = frozenset(text for thing in world.things for text in thing.key_texts)
+        self.covers: dict[LearnedOperation, list[Condition]] = {}
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
@@ -341,9 +343,6 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[str]) ->
     named = {use.place for use in uses}
     if any(use.kind is kind and use.place[0] == "path" for use in uses):
         return None
-    for name, value in first.headers.items():
-        if first.method == "POST" and _REQUEST_ID.search(name) and (name in nonces or value == DROPPED):
-            return "headers", name
     repeated: dict[Place, int] = {}
     for place in [*(("headers", name) for name in first.headers), *places_in([first])]:
         made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
@@ -351,7 +350,11 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[str]) ->
         if is_own and (len(made) > 1 if place[0] == "headers" else all(map(_could_be_key, made))):
             later = [one for one in kind.made_by.seen if one.number > made.get(str(one.at(place)), one.number)]
             repeated |= {place: len(later)} if later else {}
-    return min(repeated, key=lambda place: repeated[place], default=None)
+    said = [name for name in first.headers if first.method == "POST" and _REQUEST_ID.search(name)]
+    # If requests also have an id for the log, one that was sent twice is that of the thing.
+    keys = [name for name in said if ("headers", name) in repeated]
+    keys += [name for name in said if name in nonces or first.headers[name] == DROPPED]
+    return ("headers", keys[0]) if keys else min(repeated, key=lambda place: repeated[place], default=None)
 
 
 def _could_be_key(text: str) -> bool:

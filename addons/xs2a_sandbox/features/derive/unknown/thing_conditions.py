@@ -12,6 +12,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.sent_words import telling_words
 from xs2a_sandbox.features.derive.unknown.things import ThingKind
 
 _ABOUT_NUMBER = (403, 409, 429)
@@ -37,7 +38,9 @@ def conditions_on_things(
         yield Condition(f"{name} is not none", 91, "exists", place, lookup.name)
         yield Condition(f"{name} and body != {name}.sent", 90, "differs", place, lookup.name)
         yield Condition(f"{name}.kind == {literal(lookup.kinds[0][0].name)}", 45, "kind", place, lookup.name)
-        if not is_success:
+        if is_success:
+            yield from _on_sent(scopes, lookup, wanted, others)
+        else:
             yield from _limits(scopes, lookup, wanted)
         if scopes.machines_of(lookup):
             yield from _on_state(scopes, operation, lookup, wanted, others, is_success)
@@ -70,6 +73,19 @@ def conditions_on_things(
 def repeated(place: Place) -> Condition:
     """Return when the same request has made a thing before, which the bank recognises by the key at a place."""
     return Condition(f"let.{AGAIN} and body == let.{AGAIN}.sent", 12, "repeated", place)
+
+
+def _on_sent(
+    scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """Yield that the request for the thing had a word that those for other things had not."""
+    name = f"let.{lookup.name}"
+    mine, theirs = (
+        [sent for one in ones if (sent := scopes.value(f"{name}.sent", one)) is not None] for ones in (wanted, others)
+    )
+    for place, word in telling_words(mine, theirs, is_redacted=scopes.is_redacted):
+        source = f"{expression(f'{name}.sent', place)} == {literal(word)}"
+        yield Condition(source, 93, "sent", lookup.place, lookup.name)
 
 
 def _limits(scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenExchange]) -> Iterator[Condition]:

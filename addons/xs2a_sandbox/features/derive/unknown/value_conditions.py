@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
+from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.forms import (
@@ -70,6 +71,8 @@ def conditions_on_value(
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
         if (country := scopes.iban_country) and find_iban_country(texts, [country]):
             yield Condition(f"{guard}not (({literal(country)} ~ {source}) | has_format('iban'))", 54, "form", place)
+        if wanted and all(map(FORMATS["iban"], texts)):
+            yield Condition(f"{guard}not ({source} | has_format('iban'))", 54, "form", place)
         if pattern and all(re.search(r"[.,]\d\d$", text) and (read_number(text) or 0) > 0 for text in texts):
             yield Condition(f"({number_source(texts[0], source)} | default(1)) <= 0", 54, "form", place)
         if pattern:

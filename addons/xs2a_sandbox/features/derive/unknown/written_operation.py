@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, literal
-from xs2a_sandbox.features.derive.unknown.balances import balance_lets
+from xs2a_sandbox.features.derive.unknown.balances import balance_lets, payer_lets
 from xs2a_sandbox.features.derive.unknown.candidates import SECRETS
 from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, Successes, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions import Condition
@@ -52,7 +52,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     oks = add_unseen_state(scopes, operation, split_successes(scopes, operation, learned.classes[operation]))
     names = _outcome_names(checks)
     is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
-    lets = _write_lets(learned, operation)
+    lets = _write_lets(learned, operation, oks)
     made = learned.world.made_by(operation)
     key = scopes.request_keys.get(operation)
     if made and key:
@@ -96,7 +96,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     return WrittenOperation(_drop_after(value, unchanged), list(_list_evidence(checks, names, oks)))
 
 
-def _write_lets(learned: LearnedInterface, operation: LearnedOperation) -> dict[str, Any]:
+def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Successes) -> dict[str, Any]:
     """Return the named values for what a request names, and for lists and balances."""
     scopes, lets = learned.scopes, dict[str, Any]()
     for lookup in scopes.lookups[operation]:
@@ -110,8 +110,12 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation) -> dict[
             lets["entries"] = entries
         if "chosen" in lets and listing.per is None:
             lets["entries"] = "{{ let.chosen or " + lets["entries"].removeprefix("{{ ")
+    conditions = [check.condition for check in learned.checks[operation]]
+    conditions += [condition for condition, _ in oks if condition]
     for balance in learned.balances:
-        is_checked = any(balance.name in check.condition.source for check in learned.checks[operation])
+        is_checked = any(balance.name in condition.source for condition in conditions)
+        if is_checked and operation in balance.payers:
+            lets |= payer_lets(balance, operation)
         for lookup in scopes.lookups[operation]:
             if lookup.rows is balance.per.rows and (balance.operation is operation or is_checked):
                 lets |= balance_lets(balance, lookup, as_number=balance.operation is not operation)
