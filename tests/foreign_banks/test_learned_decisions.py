@@ -114,6 +114,11 @@ def test_the_balance_decides_whether_a_payment_is_refused(app: App) -> None:
     assert app.pay("390.00", "INSTANT")[0] == "DONE"
 
 
+def test_the_link_to_the_app_repeats_what_the_app_has_sent_however_short(app: App) -> None:
+    assert app.pay("20.00", "STANDARD", state="x7")[1]["state"] == "x7"
+    assert app.pay("999.00", "STANDARD", state="q")[1] == {"error": "not_covered", "state": "q"}
+
+
 def test_nothing_depends_on_what_the_bank_has_made(text: str) -> None:
     undecided = learn_text(record(later=True))
     assert "POST /page/{page}: when it is answered with" in undecided.partition("Not learned")[2]

@@ -120,8 +120,8 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
         asked = {step for place, _ in leaves(one.body) for step in place}
         sent = {_last_name(place) for _, thing in world.named(one) for place, _ in leaves(thing.created.body)}
         return frozenset(_members(one.document, asked, sent))
-    if location := one.answer_headers.get("location"):
-        return redirect_choices(world, location)
+    if one.answer_headers.get("location"):
+        return redirect_choices(world, one)
     if fields := field_names(one.text):
         return fields
     text = one.text

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from xs2a_sandbox.features.derive.unknown.decisions import find_copied
 from xs2a_sandbox.features.derive.unknown.forms import date_form
 from xs2a_sandbox.features.derive.unknown.names import identifier, new_name
 from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
@@ -50,6 +51,7 @@ def find_things(
     for one in seen:
         _find_uses(world, one)
     _share_uses(world)
+    world.copied = find_copied(world)
     return world
 
 

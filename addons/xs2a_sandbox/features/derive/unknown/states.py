@@ -24,6 +24,8 @@ DELETED = "deleted"
 _DECIDED = "decided"
 """The state after the customer's decision, if the recording goes on before the app looks at it."""
 _DAY = 86400
+_AT_ONCE = 5
+"""The seconds in which time changes no state."""
 _SOON = 60
 """The seconds in which a state hardly changes by itself."""
 _NEW = "new"
@@ -346,7 +348,8 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
             # The thing may have been in another state first, from which it goes on by itself.
             known = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, changed))
             is_over = _find_end(thing, changed, shown) is not None
-            first = next((state for state in known if is_over or after in machine.later(state)), after)
+            goes_on = machine.by_reading or (shown.time - changed.time).total_seconds() > _AT_ONCE
+            first = next((s for s in known if is_over or (goes_on and after in machine.later(s))), after)
             _add_request(world, machine, thing, ByRequest(before, first, changed))
             before = first
         if before != after:
@@ -364,7 +367,7 @@ def _add_change(
 ) -> None:
     """Note that a thing has changed between the last request that changed it and the one that shows it."""
     waited = int((shown.time - changed.time).total_seconds())
-    is_by_time = waited > 5
+    is_by_time = waited > _AT_ONCE
     thing.changes.append(StateChange(shown.number, after, "time" if is_by_time else "reading"))
     if after in machine.later(before):
         return

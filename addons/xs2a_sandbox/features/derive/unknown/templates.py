@@ -39,6 +39,7 @@ class Templates:
         self._members = members
         self._inherited = list(dict.fromkeys(source for one in ones for source in _inherited(scopes, one)))
         self._sources = self._known(ones[0]) if ones else []
+        self._copied = scopes.world.copied[scopes.world.operation_of[ones[0]]] if ones else frozenset()
 
     def _known(self, one: SeenExchange) -> list[tuple[str, Any]]:
         inherited = [(source, self._scopes.value(source, one)) for source in self._inherited]
@@ -179,11 +180,15 @@ class Templates:
         if place[:1] == ("headers",):
             yield expression("headers", (str(name),))
         elif isinstance(name, str):
-            for source, _ in self._sources:
-                root, _, rest = source.partition(".")
-                is_sent = root in ("body", "query") or (root == "let" and ".sent." in rest)
-                if is_sent and source.endswith((f".{name}", f"[{literal(name)}]")):
-                    yield source
+            yield from self._sent_as(name)
+
+    def _sent_as(self, name: str) -> Iterator[str]:
+        """Yield the members of requests with a name."""
+        for source, _ in self._sources:
+            root, _, rest = source.partition(".")
+            is_sent = root in ("body", "query") or (root == "let" and ".sent." in rest)
+            if is_sent and source.endswith((f".{name}", f"[{literal(name)}]")):
+                yield source
 
     def _gives(self, source: str, values: Sequence[Any]) -> bool:
         for one, value in zip(self._ones, values, strict=True):
@@ -208,24 +213,27 @@ class Templates:
                 made = f"{version[1]}{{{{ {written} }}}}{version[3]}"
                 if source.endswith(".version") and self._writes(made, values):
                     return made
+        made = text
+        holes: list[str] = []
+        for name in self._copied:
+            for source in self._sent_as(name):
+                value = re.escape(_plain(self._scopes.value(source, self._ones[start])))
+                made, count = re.subn(rf"(?<=[?&]{re.escape(name)}=){value}(?=&|$)", f"\x00{len(holes)}\x00", made)
+                holes += [source] * count
         pieces: list[tuple[str, str]] = []
         seen: set[str] = set()
         for source, value in self._known(self._ones[start]):
             part = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
             if (
                 len(part) >= _LEAST
-                and part in text
+                and part in made
                 and part not in seen
                 and part != DROPPED
-                and re.search(_part(part), text)
+                and re.search(_part(part), made)
             ):
                 seen.add(part)
                 pieces.append((part, source))
-        if not pieces:
-            return None
         pieces.sort(key=lambda piece: -len(piece[0]))
-        made = text
-        holes: list[str] = []
         for part, source in pieces:
             mark = f"\x00{len(holes)}\x00"
             if part in made:

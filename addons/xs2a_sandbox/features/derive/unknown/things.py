@@ -92,7 +92,7 @@ class World:
     """All things, and for every operation the places of its requests that name one.
 
     `addresses` are those of apps, to which customers return, with the places in requests. `users` are the operations
-    whose requests have a text.
+    whose requests have a text. `copied` are the parameters of links back to the app that repeat what it has sent.
     """
 
     operations: Sequence[LearnedOperation]
@@ -107,6 +107,7 @@ class World:
     addresses: dict[str, Place] = field(default_factory=dict)
     operation_of: dict[SeenExchange, LearnedOperation] = field(default_factory=dict)
     users: dict[str, set[LearnedOperation]] = field(default_factory=dict)
+    copied: dict[LearnedOperation, frozenset[str]] = field(default_factory=dict)
 
     @property
     def things(self) -> list[LearnedThing]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import combinations
 from typing import Any
@@ -19,6 +19,7 @@ from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.sent_words import telling_words
 from xs2a_sandbox.features.derive.unknown.standing_orders import paid_by_now
 from xs2a_sandbox.features.derive.unknown.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.states import StateMachine
@@ -241,14 +242,16 @@ def _next_state(
         word: str | None = expression("body", place)
     elif choice := _find_choice(answer, machines):
         chosen, groups = choice
-        words = {text: _state_after(ones, machines, name) or f"{name}.state" for text, ones in groups.items()}
+        words = {
+            text: _state_after(learned.scopes, ones, machines, name) or f"{name}.state" for text, ones in groups.items()
+        }
         cases = (f"{state} if {source_of(chosen)} == {literal(text)}" for text, state in words.items())
         usual = max(groups, key=lambda text: len(groups[text]))
         # A word that has a pseudonym in the recording is likely to be the usual one.
         last = words[usual] if learned.scopes.is_redacted and not is_words(usual) else f"{name}.state"
         word = f"({' else '.join(cases)} else {last})"
     else:
-        word = _state_after(answer.seen, machines, name)
+        word = _state_after(learned.scopes, answer.seen, machines, name)
     if word is None and (declines := _decline(learned, operation, answer, machines)):
         return f"({literal(declines)}[{name}.kind] or {name}.state)"
     if word and (other := _other_choice(learned, operation, answer)):
@@ -257,7 +260,9 @@ def _next_state(
     return word
 
 
-def _state_after(ones: Sequence[SeenExchange], machines: Sequence[StateMachine], name: str) -> str | None:
+def _state_after(
+    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machines: Sequence[StateMachine], name: str
+) -> str | None:
     """Return the state after requests such as these, by kind of thing."""
     words = _next_words(ones, machines)
     if not words:
@@ -267,12 +272,8 @@ def _state_after(ones: Sequence[SeenExchange], machines: Sequence[StateMachine],
     else:
         word = f"({literal(words)}[{name}.kind] or {name}.state)"
     for machine in machines:
-        if by_member := _state_by_member(ones, machine, words.get(machine.kind.name)):
-            member, after = by_member
-            is_so = (
-                f"{name}.kind == {literal(machine.kind.name)} and {expression(f'{name}.sent', (member,))} is not none"
-            )
-            word = f"({literal(after)} if {is_so} else {word})"
+        for is_so, after in _states_by_member(scopes, ones, machine, words.get(machine.kind.name), f"{name}.sent"):
+            word = f"({literal(after)} if {name}.kind == {literal(machine.kind.name)} and {is_so} else {word})"
     return word
 
 
@@ -318,19 +319,27 @@ def _changes_by(
     ]
 
 
-def _state_by_member(ones: Sequence[SeenExchange], machine: StateMachine, usual: Any) -> tuple[str, Any] | None:
-    """Return the member that only things have whose next state is not the usual one, such as a date, and that state."""
+def _states_by_member(
+    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machine: StateMachine, usual: Any, sent: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield the states after requests that are not the usual one, with what is true only for things that get it.
+
+    Their own requests have a member, such as a date, or a word, such as that for an instant payment.
+    """
     changed = [
         (thing.created.body, state)
         for _, thing, state in _changes_by(ones, [machine])
         if isinstance(thing.created.body, dict)
     ]
-    others = [(body, state) for body, state in changed if state != usual]
-    for name in others[0][0] if others else ():
-        has_it = [state != usual for body, state in changed if name in body]
-        if len({str(state) for _, state in others}) == 1 and len(has_it) == len(others) and all(has_it):
-            return str(name), others[0][1]
-    return None
+    for after in [state for state in dict.fromkeys(state for _, state in changed) if state != usual]:
+        mine = [body for body, state in changed if state == after]
+        theirs = [body for body, state in changed if state != after]
+        names = (name for name in mine[0] if all(name in body for body in mine))
+        own = (name for name in names if not any(name in body for body in theirs))
+        having = [f"{expression(sent, (name,))} is not none" for name in own]
+        words = telling_words(mine, theirs, is_redacted=scopes.is_redacted)
+        having += [f"{expression(sent, place)} == {literal(word)}" for place, word in words]
+        yield from ((is_so, after) for is_so in having[:1])
 
 
 def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:
