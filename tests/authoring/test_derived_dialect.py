@@ -174,6 +174,12 @@ def test_a_recording_without_exchanges_is_rejected(tmp_path: Path) -> None:
         learn(tmp_path, [])
 
 
+def test_a_recording_without_whole_answers_is_rejected(tmp_path: Path) -> None:
+    """A browser can export a HAR without content."""
+    with pytest.raises(ConfigError, match=r"no answer in it has its whole body. .* export the HAR with its content"):
+        learn(tmp_path, [replace(taped("/weather/today", {"sun": True}), cut=True)])
+
+
 def test_a_recording_of_an_unknown_interface_becomes_a_dialect_of_its_own(tmp_path: Path) -> None:
     derived = learn(tmp_path, [taped("/weather/today", {"sun": True})])
     (operation,) = yaml_reader.parse(derived.files["dialect.yaml"], Path("dialect.yaml")).value["operations"]

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from xs2a_sandbox.bank.loading import read
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.features.derive.learning.courses import courses
 from xs2a_sandbox.features.derive.learning.documented_states import documented_states
 from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
-from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
+from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse, require_answers
 from xs2a_sandbox.features.derive.unknown.learned_dialect import find_state_members
 from xs2a_sandbox.features.derive.unknown.restored import restore
 from xs2a_sandbox.features.derive.unknown.seen import see
@@ -36,8 +35,7 @@ def check_dialect(settings: Settings, tape: Tape) -> CheckedDialect:
 
     Raises ConfigError or Unreadable.
     """
-    if not tape.entries:
-        raise ConfigError(f"the recording {tape.path} is empty")
+    require_answers(tape)
     files = read(settings)
     interface, data = files.require_all()
     if _has_handlers(interface):

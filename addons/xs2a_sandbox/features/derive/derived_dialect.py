@@ -39,7 +39,7 @@ from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, error_bo
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.features.derive.null_members import null_members
 from xs2a_sandbox.features.derive.rating import Rating
-from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect, rehearse
+from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect, rehearse, require_answers
 from xs2a_sandbox.features.derive.representative import find_representative
 from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
 from xs2a_sandbox.features.derive.unknown.other_values import invent_values
@@ -139,8 +139,7 @@ def derive_dialect(
 
     Raises ConfigError if nothing can be learned from the recording.
     """
-    if not tape.entries:
-        raise ConfigError(f"the recording {tape.path} is empty")
+    require_answers(tape)
     interfaces = {
         base: layers.read([[bundled("cassettes") / base]], schemas, collect_handlers()) for base in dialects()
     }

@@ -27,11 +27,13 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.formats import is_date_time
 from xs2a_sandbox.documents.json_pointer import at_pointer
 from xs2a_sandbox.engine import Engine, Parts
+from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.features.derive.learning.courses import StateSequences
 from xs2a_sandbox.features.derive.rehearsed_tokens import RehearsedTokens
 from xs2a_sandbox.http import Request, Response, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.state import MemoryStore
 
 _log = logging.getLogger("xs2a_sandbox")
@@ -50,6 +52,15 @@ class Rehearsed:
     error: str | None
     unlike: tuple[str, ...]
     is_same: bool = False
+
+
+def require_answers(tape: Tape) -> None:
+    """Check that the recording has an answer to compare with. Raises ConfigError."""
+    if not tape.entries:
+        raise ConfigError(f"the recording {tape.path} is empty")
+    if all(entry.cut for entry in tape.entries):
+        text = "no answer in it has its whole body. Record again, or export the HAR with its content"
+        raise ConfigError(f"nothing can be learned from the recording {tape.path}: {text}")
 
 
 @lru_cache(4)

@@ -15,7 +15,7 @@ REDIRECTS = (302, 303)
 def find_copied(world: World) -> dict[LearnedOperation, frozenset[str]]:
     """Return the parameters of links to the app that always repeat what the app has sent, such as its `state`.
 
-    However short the values are, this is no accident if they differ.
+    Values that differ from request to request count as repeated even if they are short.
     """
     found = {}
     for operation in world.operations:

@@ -1,4 +1,4 @@
-"""A dialect for a bank whose interface nobody has described, and how it answers a second journey."""
+"""Learns a dialect from a recording alone, and drops conditions that would spoil a second journey."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -40,36 +40,40 @@ class NamedAccounts:
         access = self._find_access(lookups)
         if access is None:
             return {}
-        every, account = f"let.{self.rows.name}_rows | dictsort | map('last')", self._account()
-        is_recorded = (
-            f"let.{self.rows.name}_rows | dictsort | map('last') | map(attribute={literal(self.number)}) | list"
-        )
+        account = self._account()
         named = {"each": braced("let.numbers"), "as": "number"}
         made: dict[str, Any] = {}
         if self.rows.told_by is operation:
             made["numbers"] = braced(self._numbers(access))
-            made["named"] = named | {"when": f"number not in ({is_recorded})", "give": account}
-            own = f"{every} | selectattr({literal(self.number)}, 'in', let.numbers) | list"
+            made["named"] = named | {"when": f"number not in ({self._recorded})", "give": account}
+            own = f"{self._every} | selectattr({literal(self.number)}, 'in', let.numbers) | list"
             made["chosen"] = braced(f"({own}) + let.named if let.numbers is not none else none")
         for lookup in lookups:
             if lookup.rows is self.rows:
                 made["numbers"] = braced(self._numbers(access))
                 row = str(known[lookup.name]).removeprefix("{{ ").removesuffix(" }}")
-                other = f"number[-{_KEY_LENGTH}:] == {lookup.source} and number not in ({is_recorded})"
+                other = f"number[-{_KEY_LENGTH}:] == {lookup.source} and number not in ({self._recorded})"
                 made["named"] = named | {"when": other, "give": account}
                 is_own = f"let.numbers is none or {row}[{literal(self.number)}] in let.numbers"
                 made[lookup.name] = braced(f"{row} if {row} and ({is_own}) else let.named[0]")
         return made
+
+    @property
+    def _every(self) -> str:
+        """The expression for the recorded accounts."""
+        return f"let.{self.rows.name}_rows | dictsort | map('last')"
+
+    @property
+    def _recorded(self) -> str:
+        """The expression for the numbers of the recorded accounts."""
+        return f"{self._every} | map(attribute={literal(self.number)}) | list"
 
     def _numbers(self, access: ThingLookup) -> str:
         """Return the expression for the numbers that an access names. It is null for all accounts."""
         if self.place[0] == "form":
             chosen = expression(f"let.{access.name}.form", self.place[1:])
             # Only the first field of a name is known, so the customer may have chosen more of the recorded accounts.
-            recorded = (
-                f"let.{self.rows.name}_rows | dictsort | map('last') | map(attribute={literal(self.number)}) | list"
-            )
-            return f"[{chosen}] if {chosen} and {chosen} not in ({recorded}) else none"
+            return f"[{chosen}] if {chosen} and {chosen} not in ({self._recorded}) else none"
         named = expression(f"let.{access.name}.sent", self.place)
         numbers = (
             f"{named} | map(attribute={literal('.'.join(map(str, self.member)))}) | list" if self.member else named

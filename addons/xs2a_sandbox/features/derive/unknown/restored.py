@@ -38,7 +38,7 @@ def restore(tape: Tape) -> Tape:
 def _find_words(entries: Sequence[Exchange]) -> dict[str, str]:
     """Return words by their pseudonyms: `/wqnz/k6hc0ps2n` was `/slip/k6hc0ps2n` if requests call it `slip`.
 
-    A pseudonym is as long as its word. Names of members are never redacted, so a word that is one is no pseudonym.
+    A pseudonym is as long as its word. Names of members are never redacted, so they are not pseudonyms.
     """
     if not any(any(value == DROPPED for _, value in entry.headers) or note_of(entry.answer_body) for entry in entries):
         return {}

@@ -332,7 +332,7 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
             continue
         between = [one for one in thing.events if at < one.number <= then and world.is_ok[one]]
         causes = [one for one in between if not _only_reads(world, one, thing)]
-        # If nobody has looked between a decision and the exchange of its code, the decision has changed the state.
+        # If no answer shows the state between a decision and the exchange of its code, the decision has changed it.
         causes = [one for one in causes if not world.made(one)] or causes
         shown = by_number[then]
         causes = causes or _opened_page(between, by_number[then])
@@ -463,7 +463,7 @@ def _hidden_decision(causes: Sequence[SeenExchange], shown: SeenExchange) -> See
 
 def _opened_page(between: Sequence[SeenExchange], shown: SeenExchange) -> list[SeenExchange]:
     """Return the last request for a page with a form: a change that nothing else explains comes from opening it."""
-    is_soon = (shown.time - between[0].time).total_seconds() < 60 if between else False
+    is_soon = (shown.time - between[0].time).total_seconds() < _SOON if between else False
     return [one for one in between if is_soon and one.method == "GET" and "<form" in one.text][-1:]
 
 

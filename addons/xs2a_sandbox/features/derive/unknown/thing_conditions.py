@@ -105,7 +105,7 @@ def _limits(scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenEx
 def _open(
     scopes: ExchangeScopes, kind: ThingKind, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
 ) -> Iterator[Condition]:
-    """Yield when too many things wait in their first state, such as consents on which nobody has decided."""
+    """Yield when too many things wait in their first state, such as consents that wait for the customer."""
     machine = scopes.machines.get(kind)
     if machine is None or not wanted or wanted[0].status not in _ABOUT_NUMBER:
         return
