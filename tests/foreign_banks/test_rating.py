@@ -14,8 +14,8 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.rating import Rating
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed
 from xs2a_sandbox.features.derive.unknown.learned_dialect import LearnedDialect, learn_dialect
-from xs2a_sandbox.features.derive.unknown.other_values import invent_values
-from xs2a_sandbox.features.derive.unknown.seen import see
+from xs2a_sandbox.features.derive.unknown.recorded.seen import see
+from xs2a_sandbox.features.derive.unknown.tried.other_values import invent_values
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape

@@ -11,9 +11,9 @@ from xs2a_sandbox.features.derive.learning.documented_states import documented_s
 from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse, require_answers
 from xs2a_sandbox.features.derive.unknown.learned_dialect import find_state_members
-from xs2a_sandbox.features.derive.unknown.restored import restore
-from xs2a_sandbox.features.derive.unknown.seen import see
-from xs2a_sandbox.features.derive.unknown.trial import try_dialect
+from xs2a_sandbox.features.derive.unknown.recorded.restored import restore
+from xs2a_sandbox.features.derive.unknown.recorded.seen import see
+from xs2a_sandbox.features.derive.unknown.tried.trial import try_dialect
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.wording import say_count
 

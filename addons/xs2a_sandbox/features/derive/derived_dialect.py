@@ -42,9 +42,9 @@ from xs2a_sandbox.features.derive.rating import Rating
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect, rehearse, require_answers
 from xs2a_sandbox.features.derive.representative import find_representative
 from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
-from xs2a_sandbox.features.derive.unknown.other_values import invent_values
-from xs2a_sandbox.features.derive.unknown.renamed import rename_request
-from xs2a_sandbox.features.derive.unknown.seen import see
+from xs2a_sandbox.features.derive.unknown.recorded.seen import see
+from xs2a_sandbox.features.derive.unknown.tried.other_values import invent_values
+from xs2a_sandbox.features.derive.unknown.tried.renamed import rename_request
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.documents.yaml_writer import yaml_line
-from xs2a_sandbox.features.derive.unknown.names import is_id
-from xs2a_sandbox.features.derive.unknown.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.body_members import FORM
 from xs2a_sandbox.http.exchange import Exchange

@@ -3,25 +3,25 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xs2a_sandbox.features.derive.unknown.balances import Balance, find_balances
-from xs2a_sandbox.features.derive.unknown.checks import LearnedCheck, find_checks, split_successes
-from xs2a_sandbox.features.derive.unknown.classes import AnswerClass, find_classes
-from xs2a_sandbox.features.derive.unknown.find_things import find_things
-from xs2a_sandbox.features.derive.unknown.guessed_states import add_endings
-from xs2a_sandbox.features.derive.unknown.guesses import add_guesses
-from xs2a_sandbox.features.derive.unknown.implied_states import add_implied_states
-from xs2a_sandbox.features.derive.unknown.lists import Listing, find_listings
-from xs2a_sandbox.features.derive.unknown.named_accounts import NamedAccounts, find_named_accounts
-from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation, find_operations
-from xs2a_sandbox.features.derive.unknown.outcomes import find_envelope, find_successes
-from xs2a_sandbox.features.derive.unknown.quotas import Quota, find_quotas
-from xs2a_sandbox.features.derive.unknown.recorded_ids import find_ids
+from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, find_checks, split_successes
+from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass, find_classes
+from xs2a_sandbox.features.derive.unknown.conditions.quotas import Quota, find_quotas
+from xs2a_sandbox.features.derive.unknown.guesses.guesses import add_guesses
+from xs2a_sandbox.features.derive.unknown.guesses.states import add_endings
+from xs2a_sandbox.features.derive.unknown.lists.balances import Balance, find_balances
+from xs2a_sandbox.features.derive.unknown.lists.lists import Listing, find_listings
+from xs2a_sandbox.features.derive.unknown.lists.named_accounts import NamedAccounts, find_named_accounts
+from xs2a_sandbox.features.derive.unknown.recorded.outcomes import find_envelope, find_successes
+from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import find_ids
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.standing_orders import add_standing_orders
-from xs2a_sandbox.features.derive.unknown.states import find_machines
-from xs2a_sandbox.features.derive.unknown.things import ThingKind, World
-from xs2a_sandbox.features.derive.unknown.written_lists import check_parameters
+from xs2a_sandbox.features.derive.unknown.states.implied_states import add_implied_states
+from xs2a_sandbox.features.derive.unknown.states.standing_orders import add_standing_orders
+from xs2a_sandbox.features.derive.unknown.states.states import find_machines
+from xs2a_sandbox.features.derive.unknown.things.find_things import find_things
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation, find_operations
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, World
+from xs2a_sandbox.features.derive.unknown.written.lists import check_parameters
 
 _MOST_PLACES = 4
 

@@ -11,12 +11,12 @@ from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.features.derive.rating import Rating
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface, learn
-from xs2a_sandbox.features.derive.unknown.other_values import AS_RECORDED, OtherValues, invent_values
-from xs2a_sandbox.features.derive.unknown.restored import restore
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, see
-from xs2a_sandbox.features.derive.unknown.trial import try_dialect
-from xs2a_sandbox.features.derive.unknown.written_dialect import write_dialect
-from xs2a_sandbox.features.derive.unknown.written_operation import WrittenOperation
+from xs2a_sandbox.features.derive.unknown.recorded.restored import restore
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
+from xs2a_sandbox.features.derive.unknown.tried.other_values import AS_RECORDED, OtherValues, invent_values
+from xs2a_sandbox.features.derive.unknown.tried.trial import try_dialect
+from xs2a_sandbox.features.derive.unknown.written.dialect import write_dialect
+from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape
 

@@ -9,17 +9,17 @@ from typing import Any
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
-from xs2a_sandbox.features.derive.unknown.conditions import Condition, places_in
-from xs2a_sandbox.features.derive.unknown.decisions import REDIRECTS
-from xs2a_sandbox.features.derive.unknown.forms import date_form, find_iban_country, read_number
-from xs2a_sandbox.features.derive.unknown.lifetimes import told_lifetimes
-from xs2a_sandbox.features.derive.unknown.local_time import find_offset
-from xs2a_sandbox.features.derive.unknown.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.places import Place, leaves
-from xs2a_sandbox.features.derive.unknown.seen import SeenExchange, answer_values
-from xs2a_sandbox.features.derive.unknown.standing_orders import count_paid
-from xs2a_sandbox.features.derive.unknown.states import ByRequest, StateMachine, unix_seconds
-from xs2a_sandbox.features.derive.unknown.things import LearnedThing, Rows, ThingKind, World, pick
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, find_iban_country, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.states.standing_orders import count_paid
+from xs2a_sandbox.features.derive.unknown.states.states import ByRequest, StateMachine, unix_seconds
+from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
+from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, World, pick
 from xs2a_sandbox.redaction.values import DROPPED
 
 AFTER = "_after"

@@ -1,0 +1,202 @@
+"""The conditions that could explain an answer: what its requests have in common, and what the other requests have."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import literal
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.conditions.on_things import conditions_on_things
+from xs2a_sandbox.features.derive.unknown.conditions.on_values import conditions_on_value, limits
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.vocabulary import is_words
+
+SECRETS = "our_secrets"
+"""The collection with the secret that each name was first let in with."""
+
+_LEAST = 6
+"""The least length of a request's id, if the recording shows no shorter one."""
+
+
+def candidates(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool = False,
+) -> Iterator[Condition]:
+    """Yield conditions that could hold for the wanted exchanges, and for none of the others.
+
+    Without wanted exchanges, these are the mistakes that a request could make. What the bank has made, such as a token,
+    is never the same again: nothing depends on it.
+    """
+    for condition in _possible(scopes, operation, wanted, others, is_success):
+        literals = [found[1] or found[2] for found in re.finditer(r"'([^']+)'|== (\d+)", condition.source)]
+        if scopes.made.isdisjoint(word for text in literals for word in text.split()):
+            yield condition
+
+
+def _possible(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool,
+) -> Iterator[Condition]:
+    yield from _on_headers(scopes, wanted, others)
+    yield from conditions_on_things(scopes, operation, wanted, others, is_success)
+    yield from scopes.quotas.get(operation, ()) if wanted and not is_success else ()
+    yield from scopes.covers.get(operation, ()) if wanted else ()
+    if any(one.has_json for one in others):
+        yield Condition("body is none", 10, "unreadable")
+    for place in places_in(others):
+        yield from conditions_on_value(place, wanted, others, is_success, scopes)
+    yield from _on_presence(wanted, others, 20 if is_success else 97)
+    if not is_success or wanted[0].text:
+        yield from _on_credentials(scopes, operation, wanted, others)
+    for place in places_in(wanted) if not is_success else ():
+        if not any(one.at(place) is not None for one in others):
+            yield from limits(place, wanted, others)
+        used = {value for one in others if isinstance(value := one.at(place), str)}
+        if place[0] == "query" and used and used <= scopes.world.cursors:
+            source = source_of(place)
+            yield Condition(f"{source} is not none and {source} not in let.cursors", 47, "cursor", place)
+    for place in places_in(wanted):
+        values = [value for one in wanted if (value := one.at(place)) is not None and not isinstance(value, dict)]
+        if is_success and _differs(place, (*wanted, *others)):
+            continue
+        for value in values:
+            source = f"{source_of(place)} == {literal(value)}"
+            if all(one.status == 403 for one in wanted) and (
+                asking := _same_headers(scopes, operation, wanted, others)
+            ):
+                # What one customer must not use may belong to another.
+                yield Condition(f"{source} and {asking}", 98, "value", place)
+            yield Condition(source, 99, "value", place)
+
+
+def _differs(place: Place, ones: Sequence[SeenExchange]) -> bool:
+    """Return whether each request has another value at a place, such as an amount or a number of its own."""
+    texts = [str(value) for one in ones if (value := one.at(place)) is not None]
+    return len(set(texts)) == len(texts) > 2 and any(re.search(r"\d", text) for text in texts)
+
+
+def _same_headers(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> str:
+    """Return the condition that a request has the headers that all recorded ones have: of the same app and customer."""
+    named = {lookup.place for lookup in scopes.lookups[operation]}
+    first, *more = (*wanted, *others)
+    return " and ".join(
+        f"headers[{literal(name)}] == {literal(value)}"
+        for name, value in first.headers.items()
+        if name not in scopes.nonces and ("headers", name) not in named and value != DROPPED
+        if all(one.headers.get(name) == value for one in more)
+    )
+
+
+def _on_headers(
+    scopes: ExchangeScopes, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    names = list(dict.fromkeys(name for one in others for name in one.headers))
+    is_anonymous = all(one.status == 401 and "authorization" not in one.headers for one in wanted)
+    if wanted and is_anonymous and all("authorization" in one.headers for one in others):
+        # The answer is about who asks, whatever else the requests lack.
+        names = ["authorization"]
+    for name in names:
+        if not all(name in one.headers for one in others):
+            continue
+        source, place = f"headers[{literal(name)}]", ("headers", name)
+        is_precondition = name.startswith("if-")
+        named = [lookup for lookups in scopes.lookups.values() for lookup in lookups if lookup.place == place]
+        names_thing = any(map(scopes.machines_of, named))
+        yield Condition(f"{source} is none", 21 if is_precondition else 4 if names_thing else 0, "missing", place)
+        values = {one.headers[name] for one in others}
+        if name in scopes.nonces or ("headers", name) in scopes.request_keys.values():
+            good = [one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers]
+            if min(map(len, good), default=0) >= _LEAST:
+                short = f"({source} | default('absent, and so not short') | length) < {_LEAST}"
+                yield Condition(short, 1, "short", place)
+        elif len(values) == 1 and values != {DROPPED} and not is_precondition and not named:
+            (value,) = values
+            yield Condition(f"{source} != {literal(value)}", 3, "header", place)
+            for one in wanted:
+                if name in one.headers and one.headers[name] != value:
+                    yield Condition(f"{source} == {literal(one.headers[name])}", 2, "header", place)
+
+
+def _on_presence(wanted: Sequence[SeenExchange], others: Sequence[SeenExchange], rank: int) -> Iterator[Condition]:
+    for place in places_in(wanted):
+        if not any(one.at(place) is not None for one in others):
+            yield Condition(f"{source_of(place)} is not none", 75, "present", place)
+    for place in places_in(others):
+        if not any(one.at(place) is not None for one in wanted):
+            yield Condition(f"{source_of(place)} is none", 50, "absent", place)
+    for place in places_in([*wanted, *others]):
+        mine, theirs = ({text for one in ones if isinstance(text := one.at(place), str)} for ones in (wanted, others))
+        is_choice = all(re.fullmatch(r"[a-z_-]{1,20}", text) for text in mine | theirs)
+        if len(mine) == 1 and theirs and not mine & theirs and is_choice:
+            (value,) = mine
+            source = source_of(place)
+            if len(theirs) == 1 and all(map(is_words, theirs)) and not is_words(value):
+                # Redaction has hidden the word: it is the other one.
+                yield Condition(
+                    f"{source} is not none and {source} not in {literal(sorted(theirs))}", rank, "choice", place
+                )
+            yield Condition(f"{source} == {literal(value)}", rank, "choice", place)
+
+
+def _on_credentials(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """A known name with another secret. Unknown names are let in, because the recording does not show all."""
+    lookups = scopes.lookups[operation]
+    if any(lookup.rows and lookup.place[0] != "form" for lookup in lookups):
+        return
+    if not any(one.status in (401, 403) or (one.document is None and one.text) or one.status == 200 for one in wanted):
+        return
+    ids = {lookup.place for lookup in lookups if not lookup.rows}
+    ids |= {place for place, _ in scopes.secondary[operation]}
+    pages = " ".join(page.text for page in scopes.world.operation_of if "<form" in page.text)
+    for one in wanted:
+        # A value that a page offers is not a name.
+        offered = {place for place, value in one.slots() if f'name="{place[-1]}" value="{value}"' in pages}
+        values: dict[Place, Any] = {
+            place: value for place, value in one.slots() if place not in ids | offered and len(place) == 2
+        }
+        in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
+        pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]
+        pairs.sort(key=lambda pair: pair[1][0] not in ("path", pair[0][0]))
+        values |= in_path
+        # Requests of other operations name the customer, too, but neither secret nor decision.
+        told = {place for place, value in values.items() if scopes.world.users.get(str(value), set()) - {operation}}
+        pairs = [(place, name) for place, name in pairs if name in told and place not in told] or pairs
+        for place, name in pairs:
+            both = [(other.at(name), other.at(place)) for other in others]
+            shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]
+            if any(named and not secret for named, secret in both):
+                # A decision, which may come without more.
+                continue
+            names, secrets = dict(shown), {secret for _, secret in shown}
+            is_repeated = len(names) == 1 or len(shown) > len(names)
+            is_one_to_one = len(names) == len(set(shown)) == len(secrets) and is_repeated
+            good, value = names.get(values[name]), values[place]
+            if not is_one_to_one or not isinstance(good, str) or not value or good in (value, DROPPED):
+                continue
+            if not date_form(values[name]) and not date_form(value):
+                known = " or ".join(
+                    f"{source_of(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
+                    for owner, secret in sorted(names.items())
+                )
+                yield Condition(f"{known} or {other_secret(name, place)}", 44, "credentials", place, owner=name)
+
+
+def other_secret(name: Place, place: Place) -> str:
+    """Return the condition that a name came with another secret before."""
+    return f"(state.{SECRETS}[{source_of(name)} ~ ''].secret or {source_of(place)}) != {source_of(place)}"

@@ -1,0 +1,197 @@
+"""Finds when an operation gives each answer: a condition that holds for its requests and for no other."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import takewhile
+
+from xs2a_sandbox.features.derive.unknown.conditions.candidates import candidates
+from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.redaction.rules import DEFAULT
+from xs2a_sandbox.redaction.values import DROPPED, ValueRedactor
+
+type Successes = Sequence[tuple[Condition | None, AnswerClass]]
+"""The successful answers of an operation, each with its condition. The last one has none."""
+_FIRST_FORM, _LAST_FORM = 50, 55
+"""The ranks of conditions on the form of members: missing, wrong, unknown word, past."""
+
+
+@dataclass(frozen=True)
+class LearnedCheck:
+    """An error and its condition, with the numbers of the exchanges that show it. A guess was seen elsewhere.
+
+    `instead` has texts of the error with those that replace them, so that it names another place.
+    """
+
+    condition: Condition
+    answer: AnswerClass
+    shown_by: tuple[int, ...]
+    is_guess: bool = False
+    instead: tuple[tuple[str, str], ...] = ()
+
+    def guess(self, condition: Condition, instead: tuple[tuple[str, str], ...] = ()) -> "LearnedCheck":
+        """Return this error for another condition."""
+        return replace(self, condition=condition, shown_by=(), is_guess=True, instead=instead)
+
+
+def find_checks(
+    scopes: ExchangeScopes, operation: LearnedOperation, classes: Sequence[AnswerClass]
+) -> tuple[list[LearnedCheck], list[AnswerClass]]:
+    """Return the checks of an operation, and the answers for which no condition was found."""
+    oks = [one for answer in classes if answer.is_ok for one in answer.seen]
+    checks: list[LearnedCheck] = []
+    unexplained = []
+    for answer in classes:
+        if answer.is_ok:
+            continue
+        if all(map(_is_about_hidden, answer.seen)):
+            unexplained.append(answer)
+            continue
+        left = list(answer.seen)
+        while left:
+            condition = _best(scopes, operation, left, oks)
+            if condition is None:
+                unexplained.append(answer)
+                break
+            shown = [one for one in left if scopes.holds(condition.source, one)]
+            checks.append(LearnedCheck(condition, answer, tuple(one.number for one in shown)))
+            left = [one for one in left if one not in shown]
+    return order(scopes, operation, _tell_apart(scopes, operation, checks, oks)), unexplained
+
+
+def _is_about_hidden(one: SeenExchange) -> bool:
+    """Return whether an error names a header of its request whose value redaction has dropped."""
+    hidden = {name for name, value in one.headers.items() if value == DROPPED}
+    return any(isinstance(value, str) and value.lower() in hidden for _, value in leaves(one.document))
+
+
+def _tell_apart(
+    scopes: ExchangeScopes, operation: LearnedOperation, checks: Sequence[LearnedCheck], oks: Sequence[SeenExchange]
+) -> list[LearnedCheck]:
+    """Give the rarer of two errors with the same condition one that does not hold for the other, if there is one."""
+    apart: list[LearnedCheck] = []
+    for check in checks:
+        same = [other for other in checks if other.condition.source == check.condition.source]
+        rivals = [one for other in same if other.answer is not check.answer for one in other.answer.seen]
+        if rivals and len(check.shown_by) < max(len(other.shown_by) for other in same):
+            own = [one for one in check.answer.seen if one.number in check.shown_by]
+            if condition := _best(scopes, operation, own, [*oks, *rivals]):
+                check = replace(check, condition=condition)
+        apart.append(check)
+    return apart
+
+
+def order(scopes: ExchangeScopes, operation: LearnedOperation, checks: Sequence[LearnedCheck]) -> list[LearnedCheck]:
+    """Order the checks as banks usually check, and so that each exchange gets its own answer."""
+    places = {place: at for at, place in enumerate(places_in([one for one in operation.seen if scopes.is_ok[one]]))}
+    ordered = sorted(checks, key=lambda check: _turn(check, places))
+    for _ in range(len(ordered) ** 2):
+        for one in operation.seen:
+            own = next((at for at, check in enumerate(ordered) if one.number in check.shown_by), 0)
+            wrong = next((at for at in range(own) if _takes(scopes, ordered[at], ordered[own], one)), None)
+            if wrong is not None:
+                ordered.insert(wrong, ordered.pop(own))
+                break
+        else:
+            break
+    return ordered
+
+
+def _takes(scopes: ExchangeScopes, check: LearnedCheck, own: LearnedCheck, one: SeenExchange) -> bool:
+    """Return whether an earlier check gives an exchange another answer than its own check."""
+    return check.answer is not own.answer and scopes.holds(check.condition.source, one)
+
+
+def _turn(check: LearnedCheck, places: Mapping[Place, int]) -> tuple[int, int, int]:
+    """Return when a check has its turn. Banks check the form of one member after the other."""
+    condition = check.condition
+    is_form = _FIRST_FORM <= condition.rank <= _LAST_FORM
+    at = places.get(condition.place, len(places))
+    return (_FIRST_FORM, at, condition.rank) if is_form else (condition.rank, 0, 0)
+
+
+def split_successes(
+    scopes: ExchangeScopes, operation: LearnedOperation, classes: Sequence[AnswerClass]
+) -> list[tuple[Condition | None, AnswerClass]]:
+    """Return the successful answers with their conditions. The last one has none."""
+    oks = sorted((one for one in classes if one.is_ok), key=lambda one: len(one.seen))
+    found: list[tuple[Condition | None, AnswerClass]] = []
+    while len(oks) > 1:
+        possible = []
+        for answer in oks:
+            others = [one for other in oks if other is not answer for one in other.seen]
+            # After too many wrong secrets, a request is not answered as it asks.
+            wanted = [one for one in answer.seen if _count_refused(scopes, one) < 2] or answer.seen
+            if condition := _best(scopes, operation, wanted, others, is_success=True):
+                possible.append((condition, answer))
+        if not possible:
+            oks = [max(oks, key=lambda answer: (any(map(scopes.world.made, answer.seen)), len(answer.seen)))]
+            break
+        best = min(possible, key=lambda one: (one[0].rank, len(one[1].seen)))
+        found.append(best)
+        oks.remove(best[1])
+    return [*found, *((None, one) for one in oks)]
+
+
+def _count_refused(scopes: ExchangeScopes, one: SeenExchange) -> int:
+    """Return how often the same form about the same thing was refused just before."""
+    count = 0
+    for _, thing in scopes.found(one) if one.form else ():
+        operation = scopes.world.operation_of[one]
+        before = [e for e in thing.events if e.number < one.number and scopes.world.operation_of[e] is operation]
+        count = max(count, sum(1 for _ in takewhile(lambda e: not scopes.is_ok[e], reversed(before))))
+    return count
+
+
+def _best(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    *,
+    is_success: bool = False,
+) -> Condition | None:
+    """Return the best condition that holds for wanted exchanges and no others. For a success, it holds for all."""
+    found = []
+    for condition in candidates(scopes, operation, wanted, others, is_success):
+        if condition.kind == "limit" and _compares_pseudonyms(scopes, operation, condition.place, wanted):
+            continue
+        held = [one for one in wanted if scopes.holds(condition.source, one)]
+        if not held or (is_success and len(held) < len(wanted)):
+            continue
+        if not any(scopes.holds(condition.source, one) for one in others):
+            is_named = any(_mentions(one, condition) for one in held)
+            # If an operation has no good answer, an unknown id is the first reason to think of.
+            rank = 0 if condition.kind == "unknown" and not others and held[0].status == 404 else condition.rank
+            found.append(((not is_named, -len(held), rank), condition))
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _compares_pseudonyms(
+    scopes: ExchangeScopes, operation: LearnedOperation, place: Place, ones: Sequence[SeenExchange]
+) -> bool:
+    """Return whether redaction has replaced numbers: which of them is greater depends on its key."""
+    is_exact = any(cover.place == place for cover in scopes.covers.get(operation, ()))
+    if is_exact or not scopes.is_redacted:
+        return False
+    name, censor = str(place[-1]), ValueRedactor(b"-", DEFAULT)
+    return any(
+        censor.member(name, value) != value if isinstance(value, str) else not censor.is_harmless(name, str(value))
+        for one in ones
+        if isinstance(value := one.at(place), str | int | Decimal)
+    )
+
+
+def _mentions(one: SeenExchange, condition: Condition) -> bool:
+    """Return whether the answer names the place that the condition is about."""
+    if not condition.place:
+        return False
+    name = str(next((step for step in reversed(condition.place) if isinstance(step, str)), ""))
+    told = " ".join(str(value) for _, value in leaves(one.document)) if one.document is not None else ""
+    return len(name) > 1 and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", told, re.IGNORECASE) is not None

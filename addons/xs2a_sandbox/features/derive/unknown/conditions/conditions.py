@@ -1,0 +1,41 @@
+"""A condition for an answer: an expression of the request, with what it says about which part of the request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A reason for an answer.
+
+    `rank` puts conditions into the order in which banks check them. `place` is the part of the request that the
+    condition checks, if there is one. `kind` says what is wrong: missing, unknown, state, form, limit, ... `owner` is
+    the place of the name to which a secret belongs, `word` the right that is missing.
+    """
+
+    source: str
+    rank: int
+    kind: str
+    place: Place = ()
+    name: str = ""
+    owner: Place = ()
+    word: str = ""
+
+    @property
+    def is_of_state(self) -> bool:
+        return self.kind in ("state", "in state")
+
+
+def places_in(ones: Sequence[SeenExchange]) -> list[Place]:
+    """Return the places in bodies, queries and forms that have a value."""
+    found: dict[Place, None] = {}
+    for one in ones:
+        for place, _ in one.slots():
+            if place[0] != "headers":
+                at = next((number for number, step in enumerate(place) if isinstance(step, int)), len(place))
+                for end in range(2, at + 1):
+                    found[place[:end]] = None
+    return list(found)

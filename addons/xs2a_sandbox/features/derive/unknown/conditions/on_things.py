@@ -1,0 +1,244 @@
+"""Conditions on the things that a request names: unknown, in another state, too old, with another secret."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import expression, literal
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_words
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+
+_ABOUT_NUMBER = (403, 409, 429)
+"""Statuses of errors about too many things."""
+_LIFETIMES = (60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 86400)
+
+
+def conditions_on_things(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool,
+) -> Iterator[Condition]:
+    for lookup in scopes.lookups[operation]:
+        name, place = f"let.{lookup.name}", lookup.place
+        rank = 5 if place[0] == "headers" else 40 if lookup.rows else 20
+        is_optional = any(one.at(place) is None for one in others) and not lookup.owned
+        guard = f"{source_of(place)} is not none and " if is_optional else ""
+        yield Condition(f"{guard}not {name}", rank, "without" if lookup.owned else "unknown", place, lookup.name)
+        if lookup.rows:
+            continue
+        yield Condition(f"{name} is not none", 91, "exists", place, lookup.name)
+        yield Condition(f"{name} and body != {name}.sent", 90, "differs", place, lookup.name)
+        yield Condition(f"{name}.kind == {literal(lookup.kinds[0][0].name)}", 45, "kind", place, lookup.name)
+        if is_success:
+            yield from _on_sent(scopes, lookup, wanted, others)
+        else:
+            yield from _limits(scopes, lookup, wanted)
+        if scopes.machines_of(lookup):
+            yield from _on_state(scopes, operation, lookup, wanted, others, is_success)
+        elif others and not is_success and any(one.status != 429 for one in wanted):
+            if any(scopes.have_lifetimes(kind) for kind, _ in lookup.kinds):
+                yield Condition(is_over(name), 6, "age", place, lookup.name)
+            for seconds in _ages(scopes, name, wanted, others):
+                yield Condition(is_over(name, seconds), 6, "age", place, lookup.name)
+        told = others[0].headers.get("if-match", "") if others else ""
+        if version := re.fullmatch(r"(\W*[a-z]?)\d+(\W*)", told):
+            tag = f"{literal(version[1])} ~ {name}.version ~ {literal(version[2])}"
+            yield Condition(f"headers['if-match'] != {tag}", 22, "version", ("headers", "if-match"), lookup.name)
+        for secret, key in scopes.secondary[operation]:
+            if secret == place:
+                continue
+            differs = f"{source_of(secret)} != {expression(name, (key,))}"
+            yield Condition(differs, 60, "secret", secret, lookup.name)
+            yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
+    yield from rights(scopes, operation) if wanted and not is_success else ()
+    if known := scopes.request_keys.get(operation):
+        yield repeated(known)
+        rank = 13 if known[0] == "headers" else 92
+        if not is_success:
+            yield Condition(f"let.{AGAIN} and body != let.{AGAIN}.sent", rank, "reused", known)
+            yield Condition(f"let.{AGAIN}", rank + 1, "used", known)
+    if (kind := scopes.world.made_by(operation)) and not is_success:
+        yield from _open(scopes, kind, wanted, others)
+
+
+def repeated(place: Place) -> Condition:
+    """Return when the same request has made a thing before, which the bank recognises by the key at a place."""
+    return Condition(f"let.{AGAIN} and body == let.{AGAIN}.sent", 12, "repeated", place)
+
+
+def _on_sent(
+    scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """Yield that the request for the thing had a word that those for other things had not."""
+    name = f"let.{lookup.name}"
+    mine, theirs = (
+        [sent for one in ones if (sent := scopes.value(f"{name}.sent", one)) is not None] for ones in (wanted, others)
+    )
+    for place, word in telling_words(mine, theirs, is_redacted=scopes.is_redacted):
+        source = f"{expression(f'{name}.sent', place)} == {literal(word)}"
+        yield Condition(source, 93, "sent", lookup.place, lookup.name)
+
+
+def _limits(scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenExchange]) -> Iterator[Condition]:
+    """Yield when a number is greater than one that the request for the thing has, and that the error tells."""
+    for one in wanted:
+        told = {read_number(value) for _, value in leaves(one.document)} - {None}
+        sent = scopes.value(f"let.{lookup.name}.sent", one, after=False)
+        for limit, most in leaves(sent):
+            for place, value in one.slots() if read_number(most) in told and not date_form(most) else ():
+                if place[0] == "body" and read_number(value) is not None and not date_form(value):
+                    number = number_source(value, source_of(place))
+                    allowed = number_source(most, expression(f"let.{lookup.name}.sent", limit))
+                    source = f"({number} or 0) > ({allowed} or {number} or 0)"
+                    yield Condition(source, 48, "limit", place, lookup.name)
+
+
+def _open(
+    scopes: ExchangeScopes, kind: ThingKind, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """Yield when too many things wait in their first state, such as consents that wait for the customer."""
+    machine = scopes.machines.get(kind)
+    if machine is None or not wanted or wanted[0].status not in _ABOUT_NUMBER:
+        return
+    waiting = f"(let.{plural(kind)} | selectattr('state', 'equalto', {literal(machine.first)}) | list | length)"
+    least, most = (
+        pick((scopes.value(waiting, one, after=False) or 0 for one in ones), default=0)
+        for pick, ones in ((min, wanted), (max, others))
+    )
+    if least > most:
+        yield Condition(f"{waiting} >= {least}", 80, "open")
+
+
+def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Condition]:
+    """Yield when a thing with a list of words, such as rights, lacks the one in the path of the operation."""
+    named = [part for word in operation.pattern if word for part in (word, *word.split("."))]
+    for lookup in scopes.lookups[operation]:
+        for kind in (kind for kind, _ in lookup.kinds if kind.made_by is not operation):
+            bodies = [thing.created.body for thing in kind.things if isinstance(thing.created.body, dict)]
+            for name, value in bodies[0].items() if bodies else ():
+                lists = [body.get(name) for body in bodies]
+                if not isinstance(value, list) or not all(isinstance(words, list) for words in lists):
+                    continue
+                every = [word for words in lists for word in words or () if isinstance(word, str)]
+                mine = next(
+                    (word for part in reversed(named) for word in every if word.lower() in (part, f"{part}s")), None
+                )
+                if mine is not None:
+                    source = f"{literal(mine)} not in {expression('let', (lookup.name, 'sent', name))}"
+                    yield Condition(
+                        f"let.{lookup.name} and {source}", 34, "right", lookup.place, lookup.name, word=mine
+                    )
+            yield from _rights_to_accounts(scopes, operation, lookup, bodies)
+
+
+def _rights_to_accounts(
+    scopes: ExchangeScopes, operation: LearnedOperation, access: ThingLookup, bodies: Sequence[dict[str, Any]]
+) -> Iterator[Condition]:
+    """Yield when a thing does not name an account in its list for the word in the path, such as `balances`."""
+    lists: dict[tuple[Place, Place], set[str]] = {}
+    for body in bodies:
+        for place, value in leaves(body):
+            at = next((at for at, step in enumerate(place) if isinstance(step, int)), None)
+            if at is not None and isinstance(value, str):
+                lists.setdefault((place[:at], place[at + 1 :]), set()).add(value)
+    for account in (one for one in scopes.lookups[operation] if one.rows):
+        rows = account.rows.entries if account.rows else []
+        for (place, member), numbers in lists.items():
+            name = next((name for name in rows[0] if not numbers.isdisjoint(str(row.get(name)) for row in rows)), None)
+            if place[-1] not in operation.pattern or name is None:
+                continue
+            named = expression(f"let.{access.name}.sent", place)
+            named += f" | map(attribute={literal('.'.join(map(str, member)))})" if member else ""
+            own = expression("let", (account.name, name))
+            source = f"let.{access.name} and let.{account.name} and {own} not in ({named} | list)"
+            yield Condition(source, 42, "right", access.place, access.name, word=str(place[-1]))
+
+
+def _on_state(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    lookup: ThingLookup,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    is_success: bool,
+) -> Iterator[Condition]:
+    name, machines = f"let.{lookup.name}", scopes.machines_of(lookup)
+    lasts = {word for machine in machines for word in machine.lasts}
+    changes = any(scopes.changes_by(operation, machine) for machine in machines)
+
+    def condition(source: str, rank: int, kind: str = "in state") -> Condition:
+        return Condition(source, rank, kind, lookup.place, lookup.name)
+
+    for guard, same in _by_choice(wanted, others):
+        good, bad = _states(scopes, name, same), _states(scopes, name, wanted)
+        every = {str(state) for state in _states(scopes, name, others)}
+        if not bad or every & set(map(str, bad)) or (guard and not good and is_success):
+            continue
+        later = {word for machine in machines for state in bad for word in machine.later(state)}
+        before = all(
+            any(str(state) in map(str, machine.later(one)) for machine in machines) for one in good for state in bad
+        )
+        if is_success:
+            yield condition(f"{name}.state in {literal(bad)}", 31)
+        elif (changes and (before or set(bad) <= lasts)) or not good:
+            closed = list(dict.fromkeys([*bad, *sorted((later | lasts) - set(good), key=str)]))
+            yield condition(f"{guard}{name}.state in {literal(closed)}", 28 if guard else 29)
+        elif len(good) == 1 or set(good) <= {machine.first for machine in machines}:
+            yield condition(f"{guard}{name}.state not in {literal(good)}", 30, "state")
+        else:
+            yield condition(f"{guard}{name}.state in {literal(bad)}", 31)
+            yield condition(f"{guard}{name} and {name}.state not in {literal(good)}", 32, "state")
+
+
+def _by_choice(
+    wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[tuple[str, Sequence[SeenExchange]]]:
+    """Yield conditions on a word of the request, such as the wanted state, with the exchanges that have it."""
+    yield "", others
+    for place in places_in(wanted):
+        mine, theirs = ({text for one in ones if isinstance(text := one.at(place), str)} for ones in (wanted, others))
+        are_words = all(re.fullmatch(r"[a-z_-]{2,20}", text) for text in mine | theirs)
+        if len(mine) == 1 and theirs and theirs != mine and are_words:
+            (value,) = mine
+            yield f"{source_of(place)} == {literal(value)} and ", [one for one in others if one.at(place) == value]
+
+
+def _states(scopes: ExchangeScopes, name: str, ones: Sequence[SeenExchange]) -> list[Any]:
+    found = [scopes.value(f"{name}.state", one, after=False) for one in ones]
+    return list(dict.fromkeys(state for state in found if state is not None))
+
+
+def is_over(name: str, seconds: int | None = None) -> str:
+    """Return the condition that a thing is so old, or as old as the answer with it says that it can become."""
+    if seconds is not None:
+        return f"clock.seconds >= ({name}.made or clock.seconds) + {seconds}"
+    return f"{name}.lifetime is not none and clock.seconds >= {name}.made + {name}.lifetime"
+
+
+def _ages(
+    scopes: ExchangeScopes, name: str, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[int]:
+    """Yield the age that all wanted things have, and no other has."""
+    source = f"clock.seconds - {name}.made"
+    old, young = (
+        [int(age) for one in ones if (age := scopes.value(source, one, after=False)) is not None]
+        for ones in (wanted, others)
+    )
+    least, most = min(old, default=0), max(young, default=0)
+    if least > max(most, 30):
+        # The answer with a token often says how long it lasts.
+        made = {thing for one in [*wanted, *others] for lookup, thing in scopes.found(one) if name[4:] == lookup.name}
+        numbers = {value for thing in made for _, value in leaves(thing.created.document) if isinstance(value, int)}
+        told = {time for thing in made for time in told_lifetimes(thing, scopes.offset)}
+        likely = told | (numbers & set(_LIFETIMES))
+        yield from sorted(time for time in likely if most < time <= least)
+        yield max((time for time in _LIFETIMES if most < time <= least), default=least)

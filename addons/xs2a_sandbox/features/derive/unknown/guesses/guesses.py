@@ -1,0 +1,181 @@
+"""Carries what one operation shows to the others: an error is rarely that of one operation alone."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, order
+from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.guesses.fields import (
+    guess_attempts,
+    guess_dropped_secret,
+    guess_form,
+    guess_hidden_field,
+    guess_other_owner,
+    guess_preconditions,
+    guess_repeated,
+    guess_secrets,
+    guess_unticked,
+)
+from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
+from xs2a_sandbox.features.derive.unknown.guesses.mentions import find_mention, instead
+from xs2a_sandbox.features.derive.unknown.guesses.states import (
+    guess_again,
+    guess_old_tokens,
+    guess_quotas,
+    guess_rights,
+    guess_states,
+    guess_used_up,
+)
+from xs2a_sandbox.features.derive.unknown.guesses.values import guess_impossible_values
+from xs2a_sandbox.features.derive.unknown.lists.lists import is_last_day
+from xs2a_sandbox.features.derive.unknown.recorded.forms import read_number
+from xs2a_sandbox.features.derive.unknown.recorded.places import value_at
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+
+_FORMS = frozenset({"missing", "form", "word", "past"})
+
+
+def add_guesses(
+    scopes: ExchangeScopes,
+    checks: Mapping[LearnedOperation, list[LearnedCheck]],
+    classes: Mapping[LearnedOperation, Sequence[AnswerClass]],
+) -> dict[LearnedOperation, list[LearnedCheck]]:
+    """Return the checks of each operation with those that other operations show."""
+    every = [check for own in checks.values() for check in own]
+    guessed = {}
+    for operation, own in checks.items():
+        known = KnownOperation(scopes, operation, classes[operation], own, every)
+        for guess in _GUESSES:
+            # No guess refuses what the bank has accepted.
+            known.guesses += [one for one in guess(known) if not known.accepts(one.condition.source)]
+        guessed[operation] = order(scopes, operation, [*own, *known.guesses])
+    return guessed
+
+
+def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A mistake is answered like the same mistake elsewhere."""
+    is_page = any(one.text or one.status in (302, 303) for one in known.oks)
+    taken = [check.condition for check in known.checks]
+    for condition in known.mistakes:
+        if any(_is_same_matter(condition, one) for one in taken) or (
+            is_page and condition.place[:1] in (("form",), ("query",))
+        ):
+            continue
+        if any(known.scopes.holds(condition.source, one) for one in _accepted(known, condition)):
+            continue
+        if condition.kind == "missing" and (_is_remark(known, condition) or _ends_period(condition)):
+            continue
+        donor = _donor(known, condition)
+        if donor and _is_relevant(known, condition):
+            taken.append(condition)
+            yield donor.guess(condition, instead(donor, condition))
+
+
+def _is_remark(known: KnownOperation, condition: Condition) -> bool:
+    """Return whether a member is free text next to numbers or ids, such as a payment's purpose. It is optional."""
+    if condition.place[0] != "body" or not isinstance(known.oks[0].body, Mapping):
+        return False
+    if any(one.condition.kind == "missing" and one.condition.place[0] == "body" for one in known.checks):
+        return False
+    above = value_at({"body": known.oks[0].body}, condition.place[:-1])
+    texts = [value for one in known.oks if isinstance(value := one.at(condition.place), str)]
+    has_amount = any(isinstance(inner, int | Decimal) or read_number(inner) is not None for inner in above.values())
+    return (
+        bool(texts)
+        and has_amount
+        and all(re.search(r"[a-z]", text) and not known.scopes.world.ids.has(text) for text in texts)
+    )
+
+
+def _ends_period(condition: Condition) -> bool:
+    """Return whether a parameter is for the last day of a period, which is today if it is missing."""
+    return condition.place[0] == "query" and is_last_day(condition.place)
+
+
+def _is_same_matter(condition: Condition, other: Condition) -> bool:
+    if condition.source == other.source:
+        return True
+    return condition.kind == other.kind and condition.place == other.place and condition.kind != "form"
+
+
+def _accepted(known: KnownOperation, condition: Condition) -> list[SeenExchange]:
+    """Return the requests that got past a check of this rank: good ones, and those refused by a later check."""
+    late = {
+        number
+        for check in known.checks
+        if check.condition.rank > condition.rank
+        or (condition.kind == "missing" and check.condition.kind in ("state", "in state", "unknown", "limit", "cursor"))
+        for number in check.shown_by
+    }
+    return [*known.oks, *(one for one in known.operation.seen if one.number in late)]
+
+
+def _is_relevant(known: KnownOperation, condition: Condition) -> bool:
+    """Return whether an operation looks at a header. Apps also send the id of an access where none is needed."""
+    names_access = any(one.place == condition.place and known.scopes.machines_of(one) for one in known.lookups)
+    return known.is_about_rows or not names_access or condition.place[0] != "headers"
+
+
+def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
+    """Return a check that shows how the bank answers such a mistake."""
+    nearest = [check for check in (*known.checks, *known.every) if _is_like(condition, check)]
+    if condition.kind in _FORMS and condition.place[0] != "headers":
+        refused = [check for check in known.checks if check.condition.kind == "value" and find_mention(check)]
+        nearest = [check for check in refused if check.condition.place == condition.place] or nearest
+    exact = [check for check in nearest if check.condition.kind == condition.kind]
+    if exact or nearest:
+        return (exact or nearest)[0]
+    if condition.kind != "unknown":
+        return None
+    if condition.place[0] == "form":
+        own = (check for check in known.checks if check.condition.kind == "unknown")
+        return next((check for check in own if check.condition.place[0] == "form"), None)
+    if condition.place[0] == "headers":
+        return known.find_check("missing", condition.place)
+    unknown = (check for check in known.every if check.condition.kind == "unknown")
+    others = [check for check in unknown if check.condition.place[0] != "form"]
+    if not others and condition.place[0] == "path" and known.every:
+        return LearnedCheck(condition, known.invent_error(404, "unknown"), (), is_guess=True)
+    return min(others, key=lambda check: check.condition.place[0] != condition.place[0], default=None)
+
+
+def _is_like(condition: Condition, check: LearnedCheck) -> bool:
+    other = check.condition
+    is_header = condition.place[:1] == ("headers",)
+    if condition.kind == "short" or (condition.kind == "missing" and is_header):
+        return other.kind == "missing" and other.place == condition.place
+    if condition.kind == "unknown":
+        is_same = other.place == condition.place if is_header else other.name == condition.name != ""
+        kinds_of_places = [{("headers",), ("form",)} & {one.place[:1]} for one in (condition, other)]
+        return other.kind == "unknown" and is_same and kinds_of_places[0] == kinds_of_places[1]
+    if condition.kind in _FORMS:
+        return other.kind in _FORMS and other.place[0] != "headers" and find_mention(check) is not None
+    if condition.kind == "without":
+        return other.kind == "without" and other.name == condition.name
+    return condition.kind == other.kind == "unreadable"
+
+
+_GUESSES = (
+    _guess_mistakes,
+    guess_old_tokens,
+    guess_preconditions,
+    guess_secrets,
+    guess_rights,
+    guess_quotas,
+    guess_impossible_values,
+    guess_used_up,
+    guess_unticked,
+    guess_dropped_secret,
+    guess_hidden_field,
+    guess_attempts,
+    guess_other_owner,
+    guess_form,
+    guess_again,
+    guess_repeated,
+    guess_states,
+)
+"""Each sees what those before it have guessed."""

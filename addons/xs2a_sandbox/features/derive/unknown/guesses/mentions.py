@@ -1,0 +1,36 @@
+"""Errors that name a part of the request, and how they name another part."""
+
+from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+
+
+def find_mention(check: LearnedCheck) -> str | None:
+    """Return the text in an error that names the wrong place."""
+    names = [str(step) for step in check.condition.place[1:] if isinstance(step, str)]
+    if not names:
+        return None
+    full = ".".join(names)
+    for one in check.answer.seen:
+        for _, value in leaves(one.document):
+            if isinstance(value, str) and (value in (names[-1], full) or value.endswith((f".{full}", f"/{names[-1]}"))):
+                return value
+    return None
+
+
+def instead(donor: LearnedCheck, condition: Condition) -> tuple[tuple[str, str], ...]:
+    """Return the texts to replace in the error of `donor`, so that it names the place of another condition."""
+    if condition.kind == "unknown":
+        is_same = not donor.condition.name or condition.name == donor.condition.name
+        return () if is_same else ((donor.condition.name, condition.name),)
+    told = find_mention(donor)
+    if told is None:
+        return ()
+    names = [str(step) for step in donor.condition.place[1:]]
+    mine = [str(step) for step in condition.place[1:]]
+    full = ".".join(names)
+    new = told.removesuffix(full) + ".".join(mine) if told.endswith(full) else told.removesuffix(names[-1]) + mine[-1]
+    root, _, rest = new.partition(".")
+    if root in ("body", "query", "header", "headers") and condition.place[0] in ("body", "query"):
+        new = f"{condition.place[0]}.{rest}"
+    return ((told, new), (names[-1], mine[-1]))

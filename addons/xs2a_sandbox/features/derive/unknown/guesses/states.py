@@ -1,0 +1,143 @@
+"""Guesses about the states and rights of things: what has ended stays ended, and a right is needed everywhere."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from xs2a_sandbox.features.derive.expression_text import expression, literal
+from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
+from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.conditions.on_things import is_over, rights
+from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.states.states import DELETED, ByRequest
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+
+
+def add_endings(
+    scopes: ExchangeScopes,
+    checks: Mapping[LearnedOperation, Sequence[LearnedCheck]],
+    classes: Mapping[LearnedOperation, list[AnswerClass]],
+) -> None:
+    """Add an answer to operations that were only refused because they came too late: in time, they end the thing.
+
+    The answer is that of a request that has ended a thing of another kind.
+    """
+    ends = [
+        (machine, change)
+        for machine in scopes.machines.values()
+        for change in machine.by_request
+        if change.one.document is not None and change.after in machine.lasts
+    ]
+    for operation, own in checks.items():
+        late = next((check for check in own if check.condition.kind == "in state"), None)
+        if late is None or any(answer.is_ok for answer in classes[operation]):
+            continue
+        lookup = next(one for one in scopes.lookups[operation] if one.name == late.condition.name)
+        machine = next(iter(scopes.machines_of(lookup)), None)
+        others = (change for other, change in ends if type(change.after) is type(other.first) and other is not machine)
+        known = next(others, None)
+        if machine is None or known is None or type(known.after) is not type(machine.first):
+            continue
+        refused = late.answer.seen[0]
+        shown = replace(refused, status=known.one.status, document=known.one.document, media=known.one.media)
+        scopes.world.operation_of[shown] = operation
+        scopes.is_ok[shown] = True
+        machine.by_request.append(ByRequest(machine.first, known.after, shown))
+        classes[operation].append(AnswerClass(operation, True, [shown], "done", "another request that ends something"))
+
+
+def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """An access token that has ended for one operation has ended for all."""
+    for lookup in known.lookups:
+        kinds = [kind for kind, _ in lookup.kinds if kind not in known.scopes.machines]
+        is_known = any(check.condition.kind == "age" and check.condition.name == lookup.name for check in known.checks)
+        if not kinds or is_known:
+            continue
+        if donor := known.find_check("age", lookup.place):
+            yield donor.guess(donor.condition)
+        elif (seconds := known.scopes.lifetimes[kinds[0].things[0]]) and (
+            donor := known.find_check("missing", lookup.place)
+        ):
+            source = is_over(f"let.{lookup.name}", None if known.scopes.have_lifetimes(kinds[0]) else seconds)
+            yield donor.guess(Condition(source, 6, "age", lookup.place, lookup.name))
+
+
+def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A thing with a list of words, such as rights, is good for the operations with these words in their paths."""
+    if any(condition.kind == "right" for condition in known.conditions):
+        return
+    for condition in rights(known.scopes, known.operation):
+        same = [check for check in known.every if check.condition.kind == "right"]
+        donors = [*same, *(check for check in known.every if check.condition.kind == "state")]
+        donor = next((check for check in donors if check.condition.name == condition.name), None)
+        if donor:
+            theirs = donor.condition.word
+            yield donor.guess(condition, ((theirs, condition.word),) if theirs else ())
+
+
+def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """An access that is used up for one operation is used up for all that read accounts."""
+    for condition in known.scopes.quotas.get(known.operation, ()):
+        donor = next((check for check in known.every if check.condition.kind == "quota"), None)
+        if donor and donor.answer.operation is not known.operation:
+            yield donor.guess(condition)
+
+
+def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A page with a form can be used until the thing is decided on."""
+    oks = known.oks
+    if not oks or not all("<form" in one.text or one.is_note or one.status in (302, 303) for one in oks):
+        return
+    for lookup in known.lookups:
+        machines = known.scopes.machines_of(lookup)
+        source = f"let.{lookup.name}.state not in {literal([machine.first for machine in machines])}"
+        is_known = any(condition.is_of_state and condition.name == lookup.name for condition in known.conditions)
+        if machines and not is_known:
+            condition = Condition(source, 30, "state", lookup.place, lookup.name)
+            yield LearnedCheck(condition, known.invent_page(oks[0], 404, "used-up"), (), is_guess=True)
+
+
+def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """What a request has done already, or what is over, it cannot do again."""
+    donors = [check for check in known.every if check.condition.is_of_state]
+    mine = [check for check in donors if check.answer.operation is known.operation]
+    conflicts = [check for check in donors if check.answer.status == 409]
+    for lookup in known.lookups:
+        same = [check for check in conflicts if check.condition.name == lookup.name]
+        donor = next(iter((*mine, *same, *conflicts, *donors)), None)
+        for machine in known.scopes.machines_of(lookup) if donor else ():
+            changes = known.scopes.changes_by(known.operation, machine)
+            for change in changes:
+                if change.one.text or change.one.status in (302, 303):
+                    continue
+                asked = next(
+                    (place for place, value in leaves(change.one.body) if place and value == change.after), None
+                )
+                if asked is None and len(changes) > 1:
+                    continue
+                guard = f"{expression('body', asked)} == {literal(change.after)} and " if asked else ""
+                over = [change.after, *(word for word in machine.lasts if word != change.after)]
+                source = f"{guard}let.{lookup.name}.state in {literal(over)}"
+                if donor and not any(known.scopes.holds(source, one) for one in known.operation.seen):
+                    yield donor.guess(Condition(source, 33, "in state", lookup.place, lookup.name))
+
+
+def guess_states(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A thing that must be in one state for one operation must be so for others that were only seen in this state."""
+    for lookup in known.lookups:
+        conditions = [check.condition for check in known.checks]
+        if any(condition.is_of_state and condition.name == lookup.name for condition in conditions):
+            continue
+        changes = any(known.scopes.changes_by(known.operation, one) for one in known.scopes.machines_of(lookup))
+        reads_itself = lookup.place[0] == "path" and known.operation.pattern[-1] is None
+        needs_none = reads_itself or (lookup.place[0] == "headers" and not known.is_about_rows)
+        for donor in known.every:
+            other = donor.condition
+            if other.name != lookup.name or not other.is_of_state or " and " in other.source:
+                continue
+            is_access = other.kind == "state" and " not in " in other.source and not needs_none
+            is_gone = other.source.endswith(f"in {literal([DELETED])}")
+            if is_gone or (is_access and not changes):
+                yield donor.guess(replace(other, rank=29) if is_gone else other)

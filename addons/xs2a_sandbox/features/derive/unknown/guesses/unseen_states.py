@@ -1,0 +1,115 @@
+"""A guess: in a state that the recording does not show, an answer has only what it has in every state."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import literal
+from xs2a_sandbox.features.derive.unknown.conditions.checks import Successes
+from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass, is_link
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+
+_REASON = "what the answers in all recorded states have"
+
+
+def add_unseen_state(scopes: ExchangeScopes, operation: LearnedOperation, oks: Successes) -> Successes:
+    """Return the successes of an operation that reads a thing, with one for other states than the recorded ones.
+
+    If it was only read in one state, the members that others have only in some states count as those of this state.
+    """
+    found = _find_shown(scopes, operation)
+    if found is None:
+        return oks
+    lookup, shown = found
+    states = _states(scopes, lookup, shown)
+    documents = [one.document for one in shown]
+    sent = [member for one in shown for member in _sent(scopes, lookup, one)]
+    bound = _find_bound(scopes) if len(states) == 1 else set()
+    like = []
+    for one, document in zip(shown, _keep_common(documents, sent, bound), strict=True):
+        like.append(replace(one, document=document))
+        scopes.world.operation_of[like[-1]] = operation
+        scopes.extra[like[-1]] = scopes.extra.get(one, {})
+    if [one.document for one in like] == documents:
+        return oks
+    source = f"let.{lookup.name}.state not in {literal(states)}"
+    condition = Condition(source, 31, "in state", lookup.place, lookup.name)
+    return [(condition, AnswerClass(operation, True, like, "unseen-state", _REASON)), *oks]
+
+
+def _find_shown(
+    scopes: ExchangeScopes, operation: LearnedOperation
+) -> tuple[ThingLookup, Sequence[SeenExchange]] | None:
+    """Return the thing whose state an operation shows and does not change, and its answers."""
+    if scopes.world.made_by(operation):
+        return None
+    for lookup in scopes.lookups[operation]:
+        machines = scopes.machines_of(lookup)
+        shown = [one for one in operation.seen if scopes.is_ok[one] and isinstance(one.document, Mapping)]
+        names = {name for one in shown for name, _ in _members(one.document)}
+        shows = shown and any(machine.member in names for machine in machines)
+        if shows and not any(scopes.changes_by(operation, machine) for machine in machines):
+            return lookup, shown
+    return None
+
+
+def _states(scopes: ExchangeScopes, lookup: ThingLookup, shown: Sequence[SeenExchange]) -> list[Any]:
+    return list(dict.fromkeys(scopes.value(f"let.{lookup.name}.state", one) for one in shown))
+
+
+def _sent(scopes: ExchangeScopes, lookup: ThingLookup, one: SeenExchange) -> Iterator[tuple[str, Any]]:
+    for other, thing in scopes.found(one):
+        if other is lookup:
+            yield from _members(thing.created.body)
+
+
+def _find_bound(scopes: ExchangeScopes) -> set[str]:
+    """Return the members that answers of any operation have only in some states."""
+    bound: set[str] = set()
+    for operation in scopes.world.operations:
+        if found := _find_shown(scopes, operation):
+            lookup, shown = found
+            sent = {name for one in shown for name, _ in _sent(scopes, lookup, one)}
+            names: list[set[str]] = [{name for name, _ in _members(one.document)} for one in shown]
+            bound |= {name for name in set[str]().union(*names) - sent if not all(name in one for one in names)}
+    return bound
+
+
+def _members(document: Any) -> Iterator[tuple[str, Any]]:
+    for name, value in document.items() if isinstance(document, Mapping) else ():
+        yield name, value
+        yield from _members(value)
+
+
+def _keep_common(documents: Sequence[Any], sent: Sequence[tuple[str, Any]], bound: set[str]) -> list[Any]:
+    """Return documents with the members that all of them have and that are not `bound`, or that the app has `sent`."""
+    if all(isinstance(document, Mapping) for document in documents):
+        kept: list[Any] = [{} for _ in documents]
+        for name in dict.fromkeys(name for document in documents for name in document):
+            having = [at for at, document in enumerate(documents) if name in document]
+            is_common = len(having) == len(documents) and name not in bound
+            if is_common or (name, documents[having[0]][name]) in sent:
+                inner = _keep_common([documents[at][name] for at in having], sent, bound)
+                for at, value in zip(having, inner, strict=True):
+                    kept[at][name] = value
+        return kept
+    words = [_words(document) for document in documents]
+    if all(words):
+        common = set.intersection(*(set(own) for own in words))
+        return [[own[word] for word in own if word in common] for own in words]
+    return list(documents)
+
+
+def _words(entries: Any) -> dict[str, Any]:
+    """Return the entries of a list of links by their words."""
+    found = {}
+    for entry in entries if isinstance(entries, list) else ():
+        texts = [text for text in entry.values() if isinstance(text, str)] if isinstance(entry, Mapping) else []
+        word = next((text for text in texts if not is_link(text)), None)
+        if word is None or not any(map(is_link, texts)):
+            return {}
+        found[word] = entry
+    return found

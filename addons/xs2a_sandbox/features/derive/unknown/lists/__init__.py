@@ -1,0 +1,1 @@
+"""Lists in answers: entries, filters, pages, and the balances that payments change."""

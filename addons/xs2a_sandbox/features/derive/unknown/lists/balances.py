@@ -1,0 +1,331 @@
+"""Balances that follow payments: a number of an account, less the amounts of the things in some states."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import combinations
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.states.states import StateMachine
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, write_account
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Things of a kind that reduce the balance of an account while they are in one of these states.
+
+    Their requests have the amount at the place `amount`, where a star stands for all entries of a list. `of` is the
+    place of the account: in the thing's own request, or in the customer's form.
+    """
+
+    kind: ThingKind
+    amount: Place
+    of: Place
+    account: str | int
+    member: str
+    states: tuple[Any, ...]
+
+
+@dataclass(eq=False)
+class Balance:
+    """`place` is that in answers. `start` has the first value by account. Things of several kinds can be `taken`.
+
+    `is_exact` is False if the numbers only change with the payments: redaction has replaced them. `payers` are the
+    accounts that pay, as expressions, by the operations that decide about payments.
+    """
+
+    name: str
+    operation: LearnedOperation
+    place: Place
+    per: ThingLookup
+    start: dict[str, Any]
+    taken: Sequence[Taken]
+    is_exact: bool
+    payers: dict[LearnedOperation, str] = field(default_factory=dict)
+
+
+def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -> list[Balance]:
+    """Find the balances in answers, except for those with a list, whose numbers count entries."""
+    found: list[Balance] = []
+    for operation in (one for one in scopes.world.operations if one not in lists):
+        per = next((lookup for lookup in scopes.lookups[operation] if lookup.rows), None)
+        oks = [one for one in operation.seen if scopes.is_ok[one] and one.document is not None]
+        if per is None or len(oks) < 2:
+            continue
+        for place in dict.fromkeys(place for one in oks for place, _ in leaves(one.document)):
+            values = [(one, dict(leaves(one.document)).get(place)) for one in oks]
+            if not all(_is_money(value) for _, value in values):
+                continue
+            if len({str(value) for _, value in values}) < 2:
+                continue
+            taken, is_exact = _find_taken(scopes, per, values)
+            if taken:
+                start: dict[str, Any] = {}
+                for one, value in values:
+                    start.setdefault(scopes.row_key(per, one), value)
+                steps = place if any(isinstance(step, int) for step in place) else place[-2:]
+                name = "_".join(re.sub(r"\W", "_", str(step)) for step in steps)
+                found.append(Balance(f"{name}_of_{per.name}", operation, place, per, start, taken, is_exact))
+    # The balance from which most is taken is the one that must cover a payment.
+    for balance in sorted(found, key=lambda one: -sum(len(taken.states) for taken in one.taken)):
+        for one in balance.operation.seen:
+            value = dict(leaves(one.document)).get(balance.place) if one.document is not None else None
+            if value is not None:
+                scopes.add(one, {balance.name: value})
+        if balance.is_exact:
+            for each in balance.taken:
+                _tell_cover(scopes, balance, each)
+                _tell_cover_to_decisions(scopes, balance, each)
+    return found
+
+
+def _find_taken(
+    scopes: ExchangeScopes, per: ThingLookup, values: Sequence[tuple[SeenExchange, Any]]
+) -> tuple[Sequence[Taken], bool]:
+    """Return the things that explain a balance, of one kind or else of two, and whether the numbers agree exactly."""
+    possible = {
+        taken: [_sum(scopes, scopes.scope(one)["let"].get(per.name), taken, one) for one, _ in values]
+        for taken in _possible(scopes, per)
+    }
+    accounts = [scopes.row_key(per, one) for one, _ in values]
+    numbers = [_number(value) for _, value in values]
+    if found := next((taken for taken, sums in possible.items() if _explains(accounts, numbers, sums)), None):
+        return [found], True
+    if scopes.is_redacted:
+        return [taken for taken, sums in possible.items() if _follows(accounts, numbers, sums)][:1], False
+    for (one, mine), (other, theirs) in combinations(possible.items(), 2) if len(set(numbers)) > 2 else ():
+        if one.kind is not other.kind and any(mine) and any(theirs):
+            both = [sum_of + more for sum_of, more in zip(mine, theirs, strict=True)]
+            if _explains(accounts, numbers, both):
+                return [one, other], True
+    return [], True
+
+
+def _is_money(value: Any) -> bool:
+    return read_number(value) is not None and date_form(value) is None
+
+
+def _number(value: Any) -> Decimal:
+    return read_number(value) or Decimal()
+
+
+def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
+    if per.rows is None:
+        return
+    for kind, machine in scopes.machines.items():
+        sent = kind.example.body
+        if not isinstance(sent, Mapping):
+            continue
+        ids = {lookup.place for lookup in scopes.lookups[kind.made_by]}
+        money = [(place, value) for place, value in leaves(sent) if _is_money(value) and ("body", *place) not in ids]
+        # Texts of digits may also be account numbers.
+        own = [place for place, _ in sorted(money, key=lambda one: isinstance(one[1], str) and one[1].isdecimal())]
+        amounts = list(dict.fromkeys([*map(_any, own), *own]))
+        forms = [one.form for thing in kind.things for one in thing.events if one.form and scopes.is_ok[one]]
+        details = [
+            (place, value)
+            for part in ({"sent": sent}, *({"form": form} for form in forms))
+            for place, value in leaves(part)
+        ]
+        owners = [
+            (place, value, name)
+            for place, value in details
+            for row in per.rows.entries
+            for name, own in row.items()
+            if value == own and isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) > 2
+        ]
+        unique: dict[tuple[Place, str], str | int] = {}
+        for place, value, name in owners:
+            if len({str(row.get(name)) for row in per.rows.entries}) > 1:
+                unique.setdefault((place, name), value)
+        for amount in amounts:
+            for (of, name), account in list(unique.items())[:2]:
+                for size in (1, 2, 3):
+                    for states in combinations(machine.words, size):
+                        yield Taken(kind, amount, of, account, name, _with_passed(machine, states))
+
+
+def _with_passed(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...]:
+    """Return states with those through which a thing passes by itself from one of them to another."""
+    following = {change.before: change.after for change in machine.by_time}
+    found = dict.fromkeys(states)
+    for start in states:
+        passed = [start]
+        while (word := following.get(passed[-1])) is not None and word not in passed:
+            passed.append(word)
+            if word in states:
+                found |= dict.fromkeys(passed)
+    return tuple(found)
+
+
+def _explains(accounts: Sequence[str], numbers: Sequence[Decimal], sums: Sequence[Decimal]) -> bool:
+    first: dict[str, Decimal] = {}
+    return all(
+        first.setdefault(account, number + sum_of) == number + sum_of
+        for account, number, sum_of in zip(accounts, numbers, sums, strict=True)
+    )
+
+
+def _follows(accounts: Sequence[str], numbers: Sequence[Decimal], sums: Sequence[Decimal]) -> bool:
+    """Return whether values are equal exactly when what is taken is equal. Pseudonyms of numbers keep nothing else."""
+    pairs = set(zip(accounts, numbers, sums, strict=True))
+    by_value = {(account, value) for account, value, _ in pairs}
+    by_sum = {(account, sum_of) for account, _, sum_of in pairs}
+    return len(pairs) == len(by_value) == len(by_sum) > 1
+
+
+def _any(place: Place) -> Place:
+    """Return a place in a list as that of any of its entries."""
+    return tuple("*" if isinstance(step, int) else step for step in place)
+
+
+def _sum(scopes: ExchangeScopes, account: Mapping[str, Any] | None, taken: Taken, one: SeenExchange) -> Decimal:
+    entry, total = account or {}, Decimal()
+    for thing in taken.kind.things:
+        if thing.created.number > one.number:
+            continue
+        sent = dict(leaves(thing.created.body))
+        owner = value_at(scopes.snapshot(thing, one, after=False), taken.of)
+        if owner == entry.get(taken.member) and _state(scopes, thing, one) in taken.states:
+            amounts = [value for place, value in sent.items() if taken.amount in (place, _any(place))]
+            total += sum(map(_number, amounts), Decimal())
+    return total
+
+
+def _state(scopes: ExchangeScopes, thing: LearnedThing, one: SeenExchange) -> Any:
+    """Return the state by now, also if nobody has looked since the last change by time."""
+    machine = scopes.machines[thing.kind]
+    snapshot = scopes.snapshot(thing, one, after=False)
+    state = snapshot["state"]
+    age = int(one.time.timestamp()) - snapshot["since"]
+    while change := next((c for c in machine.by_time if c.before == state and age >= c.seconds), None):
+        state = change.after
+    return state
+
+
+def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
+    """Give the balance to the requests that create what is taken from it, to learn when it does not cover them."""
+    operation, amount = taken.kind.made_by, ("body", *taken.amount)
+    refused = [one for one in operation.seen if not scopes.is_ok[one] and _is_money(one.at(amount))]
+    most = max((_number(one.at(amount)) for one in refused), default=Decimal())
+    for lookup in scopes.lookups[operation]:
+        if lookup.rows is balance.per.rows:
+            for one in refused:
+                account = scopes.row_key(lookup, one)
+                if account and account not in balance.start and _number(one.at(amount)) < most:
+                    # Nobody has read this balance, but it does not cover a payment below the limit.
+                    half = _number(one.at(amount)) / 2
+                    balance.start[account] = _like(next(iter(balance.start.values())), half)
+            for one in operation.seen:
+                account = scopes.row_key(lookup, one)
+                if account in balance.start:
+                    scopes.add(one, {balance.name: _left(scopes, balance, scopes.scope(one)["let"][lookup.name], one)})
+            example = dict(leaves(taken.kind.example.body)).get(taken.amount)
+            source = f"({number_source(example, source_of(amount))} or 0) > let.{balance.name}"
+            scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
+
+
+def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
+    """Give the balance to the decisions about what is taken from it: a customer may agree to what it does not cover."""
+    machine, rows = scopes.machines[taken.kind], balance.per.rows
+    for operation, lookup in ((one, lookup) for one in scopes.world.operations for lookup in scopes.lookups[one]):
+        changes = scopes.changes_by(operation, machine) if taken.kind in [kind for kind, _ in lookup.kinds] else []
+        if not changes or operation.method == "DELETE" or "*" in taken.amount or rows is None:
+            continue
+        if any(change.before in taken.states for change in changes):
+            continue
+        name = f"let.{lookup.name}"
+        payer = source_of(taken.of) if taken.of[0] == "form" else expression(name, taken.of)
+        for one in operation.seen:
+            number = scopes.value(payer, one, after=False)
+            account = next((row for row in rows.entries if row.get(taken.member) == number), None)
+            if account and str(account[rows.key]) in balance.start:
+                scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
+        amount = number_source(
+            dict(leaves(taken.kind.example.body))[taken.amount], expression(f"{name}.sent", taken.amount)
+        )
+        source = f"{name}.kind == {literal(taken.kind.name)} and ({amount} or 0) > let.{balance.name}"
+        scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", name=lookup.name))
+        balance.payers[operation] = payer
+
+
+def _left(scopes: ExchangeScopes, balance: Balance, account: Mapping[str, Any], one: SeenExchange) -> Decimal:
+    """Return what an account has before an exchange."""
+    key = str(account[balance.per.rows.key]) if balance.per.rows else ""
+    return _number(balance.start[key]) - sum((_sum(scopes, account, each, one) for each in balance.taken), Decimal())
+
+
+def _like(example: Any, number: Decimal) -> Any:
+    """Return a number that is written like the example."""
+    if isinstance(example, str):
+        if example.isdecimal():
+            return f"{number:.0f}"
+        return f"{number:.2f}".replace(".", "," if "," in example else ".")
+    return int(number) if isinstance(example, int) else number
+
+
+def write_first_balances(balances: Sequence[Balance]) -> dict[str, Any]:
+    """Return the first values by account, for the values of the dialect."""
+    made = {}
+    for balance in balances:
+        first = next(iter(balance.start.values()))
+        made[f"first_{balance.name}"] = {**balance.start, "*": first}
+    return made
+
+
+def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False) -> dict[str, Any]:
+    """Return the named values that compute a balance. `as_number` is for comparisons."""
+    if lookup.rows is None:
+        return {}
+    key = expression("let", (lookup.name, lookup.rows.key))
+    table = f"let.first_{balance.name}"
+    first = f"({table}[{key} ~ ''] or {table}['*'])"
+    start = next(iter(balance.start.values()))
+    number = number_source(start, first)
+    made = {}
+    for at, taken in enumerate(balance.taken, 1):
+        name = f"taken_{balance.name}" + (f"_{at}" if at > 1 else "")
+        owner = f"{write_account(taken.of, taken.account)} == {expression('let', (lookup.name, taken.member))}"
+        made[name] = {
+            "each": "{{ let.all_" + taken.kind.name + " }}",
+            "as": "thing",
+            "when": f"thing.state in {literal(list(taken.states))} and {owner}",
+            "give": braced(_read_amount(taken)),
+        }
+    left = " - ".join([number, *(f"(let.{name} | sum)" for name in made)])
+    if isinstance(start, str) and not as_number:
+        left = f"({left}) | string"
+        left += " | replace('.', ',')" if "," in start else ""
+    elif isinstance(start, int):
+        left = f"({left}) | int"
+    return {**made, balance.name: braced(left)}
+
+
+def payer_lets(balance: Balance, operation: LearnedOperation) -> dict[str, Any]:
+    """Return the named values that compute the balance of the account that pays, where its payment is decided on."""
+    rows = balance.per.rows
+    if rows is None:
+        return {}
+    own = f"selectattr({literal(balance.taken[0].member)}, 'equalto', {balance.payers[operation]})"
+    payer = braced(f"(let.{rows.name}_rows | dictsort | map('last') | {own} | list)[0]")
+    return {"payer": payer, **balance_lets(balance, ThingLookup("payer", (), None, rows=rows), as_number=True)}
+
+
+def _read_amount(taken: Taken) -> str:
+    """Return the expression for what the thing `thing` takes."""
+    example = next(value for at, value in leaves(taken.kind.example.body) if taken.amount in (at, _any(at)))
+    if "*" not in taken.amount:
+        return number_source(example, expression("thing.sent", taken.amount))
+    at = taken.amount.index("*")
+    member = literal(".".join(map(str, taken.amount[at + 1 :])))
+    texts = f"{expression('thing.sent', taken.amount[:at])} | map(attribute={member})"
+    texts += " | map('replace', ',', '.')" if "," in str(example) else ""
+    return f"{texts} | map('decimal') | sum"

@@ -1,0 +1,1 @@
+"""What a recording says: values of requests and answers at places, their forms, and ids."""

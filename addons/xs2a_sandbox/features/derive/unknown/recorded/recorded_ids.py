@@ -1,0 +1,35 @@
+"""Which texts of a recording are ids: by their look, or because others at the same place are ids."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, are_redacted, parts
+
+_LEAST = 6
+
+
+@dataclass(frozen=True)
+class RecordedIds:
+    """`alike` are ids that look like words: random letters without a digit."""
+
+    is_redacted: bool
+    alike: frozenset[str] = frozenset()
+
+    def has(self, text: str) -> bool:
+        return text in self.alike or is_id(text, is_redacted=self.is_redacted)
+
+
+def find_ids(seen: Sequence[SeenExchange]) -> RecordedIds:
+    ids = RecordedIds(are_redacted(seen))
+    columns: defaultdict[tuple[Place, int, int], set[str]] = defaultdict(set)
+    for one in seen:
+        for place, value in answer_values(one):
+            anywhere = tuple("*" if isinstance(step, int) else step for step in place)
+            for position, text in enumerate(parts(value)):
+                if len(text) >= _LEAST:
+                    columns[anywhere, position, len(text)].add(text)
+    most = (column for column in columns.values() if sum(map(ids.has, column)) * 2 >= len(column) > 1)
+    return RecordedIds(ids.is_redacted, frozenset(text for column in most for text in column if not ids.has(text)))

@@ -1,0 +1,135 @@
+"""Restores what redaction has hidden, where the recording still shows it: tokens of requests, and words in paths."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.seen import bank_time
+from xs2a_sandbox.http import Headers, body
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.recording.tape import Tape
+from xs2a_sandbox.redaction.body import note_of
+from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.vocabulary import is_words
+
+_AUTHORIZATION = "authorization"
+_LEAST = 20
+"""The shortest access token."""
+_NEW = timedelta(seconds=60)
+
+
+def restore(tape: Tape) -> Tape:
+    """Return the recording with the tokens that requests had, and with words in place of their pseudonyms.
+
+    A token that an answer has in a header, later requests send in the header of the same name. One that it has in the
+    body, they send as `Authorization`, which is never recorded.
+    """
+    entries = _put_authorizations(_name_dropped(tape.entries))
+    words = _find_words(entries)
+    return replace(tape, entries=tuple(_replace_words(entry, words) for entry in entries) if words else entries)
+
+
+def _find_words(entries: Sequence[Exchange]) -> dict[str, str]:
+    """Return words by their pseudonyms: `/wqnz/k6hc0ps2n` was `/slip/k6hc0ps2n` if requests call it `slip`.
+
+    A pseudonym is as long as its word. Names of members are never redacted, so they are not pseudonyms.
+    """
+    if not any(any(value == DROPPED for _, value in entry.headers) or note_of(entry.answer_body) for entry in entries):
+        return {}
+    names: dict[str, str] = {}
+    before: dict[str, str] = {}
+    members: set[str | int] = set()
+    for entry in entries:
+        for content in (entry.body, entry.answer_body):
+            members |= {step for place, _ in leaves(body.read(content).value) for step in place}
+        for place, value in leaves(body.read(entry.body).value):
+            if isinstance(value, str) and is_id(value) and place:
+                names.setdefault(value, str(place[-1]))
+        paths = [entry.target, entry.answer_headers.get("location") or ""]
+        for word, id in (pair for path in paths for pair in pairwise(urlsplit(path).path.split("/"))):
+            before.setdefault(id, word)
+    before = {id: word for id, word in before.items() if word not in members}
+    return {
+        word: names[id]
+        for id, word in before.items()
+        if id in names and len(word) == len(names[id]) > 2 and word.islower() and not is_words(word)
+    }
+
+
+def _replace_words(entry: Exchange, words: Mapping[str, str]) -> Exchange:
+    def change(text: str) -> str:
+        return re.sub(r"[a-z]+", lambda found: words.get(found[0], found[0]), text)
+
+    def change_bytes(content: bytes) -> bytes:
+        try:
+            return change(content.decode()).encode()
+        except UnicodeDecodeError:
+            return content
+
+    return replace(
+        entry,
+        target=change(entry.target),
+        body=change_bytes(entry.body),
+        answer_headers=Headers((name, change(value)) for name, value in entry.answer_headers),
+        answer_body=change_bytes(entry.answer_body),
+    )
+
+
+def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
+    sent = {name.lower() for entry in entries for name, value in entry.headers if value == DROPPED}
+    names: dict[str, str] = {}
+    named = []
+    for number, entry in enumerate(entries, 1):
+        told = {
+            name.lower(): f"token{number:019}"
+            for name, value in entry.answer_headers
+            if value == DROPPED and name.lower() in sent
+        }
+        # An answer with a header that the request has, too, repeats it.
+        own = {name.lower() for name, value in entry.headers if value == DROPPED}
+        repeated = {name: token for name, token in told.items() if name in own}
+        headers = _put(entry.headers, names | repeated)
+        names |= {name: token for name, token in told.items() if name not in repeated}
+        named.append(replace(entry, headers=headers, answer_headers=_put(entry.answer_headers, names | repeated)))
+    return named
+
+
+def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
+    return Headers((name, names.get(name.lower(), value) if value == DROPPED else value) for name, value in headers)
+
+
+def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    if any(entry.headers.get(_AUTHORIZATION) is not None for entry in entries):
+        return tuple(entries)
+    token, since, put = "", datetime.min.replace(tzinfo=UTC), []
+    for entry in entries:
+        # A new token is only refused if it is missing.
+        is_missing = entry.status == 401 and bank_time(entry) - since < _NEW
+        if token and not is_missing and not _is_of_browser(entry):
+            put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token}")))))
+        else:
+            put.append(entry)
+        if found := _find_token(entry):
+            token, since = found, bank_time(entry)
+    return tuple(put)
+
+
+def _is_of_browser(entry: Exchange) -> bool:
+    is_page = media_type(entry.answer_headers.get("content-type")) == "text/html" or bool(note_of(entry.answer_body))
+    return is_page or entry.status in (302, 303) or media_type(entry.headers.get("content-type")).endswith("urlencoded")
+
+
+def _find_token(entry: Exchange) -> str | None:
+    """Return the long random text of an answer that must not be stored (RFC 6749, section 5.1)."""
+    if "no-store" not in (entry.answer_headers.get("cache-control") or "") or entry.method != "POST":
+        return None
+    texts = [value for _, value in leaves(body.read(entry.answer_body).value) if isinstance(value, str)]
+    return next(
+        (text for text in texts if len(text) >= _LEAST and " " not in text and "/" not in text and is_id(text)), None
+    )

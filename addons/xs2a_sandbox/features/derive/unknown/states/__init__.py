@@ -1,0 +1,1 @@
+"""The states of things over time, and what changes them."""

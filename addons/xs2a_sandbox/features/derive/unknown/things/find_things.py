@@ -1,0 +1,264 @@
+"""Follows ids from the answers that tell them to the requests that use them, which shows what things a bank has."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.names import identifier, new_name
+from xs2a_sandbox.features.derive.unknown.recorded.outcomes import Envelope
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
+from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, parts
+from xs2a_sandbox.features.derive.unknown.things.decisions import find_copied
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, ThingUse, World
+
+type _Uses = Mapping[str, Sequence[tuple[SeenExchange, Place]]]
+"""The requests that have a text, in order, with its places."""
+type _Fresh = dict[str, tuple[Place, Any, int]]
+"""The texts that an answer tells first: the place, the value, and the position of the text in it."""
+
+
+def find_things(
+    operations: Sequence[LearnedOperation],
+    is_ok: dict[SeenExchange, bool],
+    envelope: Envelope | None,
+    ids: RecordedIds,
+) -> World:
+    world = World(operations, is_ok, ids, (envelope.member,) if envelope else None)
+    for operation in operations:
+        world.operation_of |= dict.fromkeys(operation.seen, operation)
+    seen = sorted(world.operation_of, key=lambda one: one.number)
+    used: defaultdict[str, list[tuple[SeenExchange, Place]]] = defaultdict(list)
+    for one in seen:
+        for place, value in one.values():
+            if isinstance(value, str) and re.match("https?://", value):
+                world.addresses.setdefault(value, place)
+            for text in parts(value):
+                used[text].append((one, place))
+    world.users = {text: {world.operation_of[one] for one, _ in ones} for text, ones in used.items()}
+    known: set[str] = set()
+    for one in seen:
+        known |= {text for _, value in one.values() for text in parts(value)} | set(one.path)
+        fresh = _find_fresh(world, one, known, used)
+        if is_ok[one]:
+            _add_thing(world, one, fresh, used)
+        known |= {text for _, value in answer_values(one) for text in parts(value)}
+    _fill_keys(world)
+    _name(world, used)
+    for one in seen:
+        _find_uses(world, one)
+    _share_uses(world)
+    world.copied = find_copied(world)
+    return world
+
+
+def _later(used: _Uses, text: str, one: SeenExchange) -> list[tuple[SeenExchange, Place]]:
+    return [(other, at) for other, at in used.get(text, ()) if other.number > one.number]
+
+
+def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -> _Fresh:
+    """Return the keys that an answer tells first, and that later requests use. Note lists and cursors on the way."""
+    operation = world.operation_of[one]
+    fresh: _Fresh = {}
+    in_rows: set[str] = set()
+    for place, value in answer_values(one):
+        for position, text in enumerate(parts(value)):
+            later = _later(used, text, one)
+            if position == 0 and _is_row(world, one, place, text, later) and not _repeats(world, one, place, used):
+                _add_rows(world, operation, place)
+                in_rows.add(text)
+            is_version = place == ("headers", "etag")
+            if text in known | in_rows or text in fresh or not later or is_version or not _is_key(world, text):
+                continue
+            if all(world.operation_of[other] is operation and at[0] == "query" for other, at in later):
+                world.cursors.add(text)
+            else:
+                fresh[text] = (place, value if position == 0 else text, position)
+    return fresh
+
+
+def _is_key(world: World, text: str) -> bool:
+    core = re.sub(r"\W", "", text)
+    return len(core) >= 3 and world.ids.has(text) and "/" not in text and not date_form(text)
+
+
+def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> None:
+    operation = world.operation_of[one]
+    # The app may choose the id of a new thing itself.
+    chosen = next((name for name, text in one.parameters.items() if _is_chosen(world, one, text, used)), None)
+    if not fresh and chosen is None:
+        return
+    above = [thing for thing in world.things for text in one.parameters.values() if text in thing.key_texts]
+    if above and one.status != 201:
+        thing = above[-1]
+    else:
+        kind = world.made_by(operation)
+        if kind is None:
+            kind = ThingKind("", operation)
+            world.kinds.append(kind)
+        thing = LearnedThing(kind, one)
+        kind.things.append(thing)
+    if chosen is not None:
+        thing.keys[chosen] = (one.parameters[chosen], one.number)
+    for text, (place, value, position) in fresh.items():
+        # A key keeps its name, also if requests have it at another place first.
+        told = (operation, place, position)
+        name = next((name for name, known in thing.kind.told.items() if known == told and name not in thing.keys), "")
+        if not name:
+            is_member = place[0] in ("body", "html") and str(value) == text and isinstance(place[-1], str)
+            name = identifier(str(place[-1] if is_member else _later(used, text, one)[0][1][-1]))
+            name = f"{name}_{len(thing.keys)}" if name in thing.keys else name
+            thing.kind.told.setdefault(name, told)
+        thing.keys[name] = (value, one.number)
+
+
+def _is_chosen(world: World, one: SeenExchange, text: str, used: _Uses) -> bool:
+    return one.status == 201 and bool(_later(used, text, one)) and not _names_thing(world, text)
+
+
+def _names_thing(world: World, text: str) -> bool:
+    return any(text in thing.key_texts for thing in world.things)
+
+
+def _fill_keys(world: World) -> None:
+    """Give every thing the keys that no later request used, but that are told where those of others were."""
+    for kind in world.kinds:
+        for thing in kind.things:
+            for name, (operation, place, position) in kind.told.items():
+                telling = [one for one in operation.seen if thing.key_texts & set(one.parameters.values())]
+                for one in [thing.created] if operation is kind.made_by else telling:
+                    value = dict(answer_values(one)).get(place)
+                    found = parts(value)
+                    if name not in thing.keys and position < len(found):
+                        thing.keys[name] = (value if position == 0 else found[position], one.number)
+
+
+def _is_row(
+    world: World, one: SeenExchange, place: Place, text: str, later: Sequence[tuple[SeenExchange, Place]]
+) -> bool:
+    """Return whether a value names an entry of a list, which later requests ask for."""
+    if place[0] != "body" or len(place) < 3 or not isinstance(place[-2], int) or not isinstance(place[-1], str):
+        return False
+    is_number = text.isdecimal() and len(text) < 3
+    if one.status == 201 or is_number or not world.ids.has(text) or _names_thing(world, text):
+        return False
+    entry = value_at({"body": one.document}, place[:-1])
+    if isinstance(entry, Mapping) and any(_names_thing(world, str(inner)) for inner in entry.values()):
+        # It is a thing of the app's own that refers to something else.
+        return False
+    operation = world.operation_of[one]
+    return any(
+        at[0] in ("path", "body", "query", "form") and world.operation_of[other] is not operation for other, at in later
+    )
+
+
+def _repeats(world: World, one: SeenExchange, place: Place, used: _Uses) -> bool:
+    """Return whether an entry is part of an answer about a thing and only has what the app has sent."""
+    if not any(_names_thing(world, text) for text in one.parameters.values()):
+        return False
+    entry = value_at({"body": one.document}, place[:-1])
+
+    def was_sent(value: Any) -> bool:
+        return any(other.number < one.number and at[0] in ("body", "form") for other, at in used.get(str(value), ()))
+
+    return isinstance(entry, Mapping) and all(was_sent(value) for _, value in leaves(entry))
+
+
+def _add_rows(world: World, operation: LearnedOperation, place: Place) -> None:
+    """Add a list with this member as its key: the first that differs in all entries, and that later requests use."""
+    rows = Rows("", str(place[-1]), operation, place[:-2])
+    keys = [str(entry[rows.key]) for entry in _entries(rows) if rows.key in entry]
+    is_known = any(known.at == rows.at and known.told_by is operation for known in world.rows)
+    if len(keys) == len(set(keys)) and not is_known:
+        world.rows.append(rows)
+
+
+def _entries(rows: Rows) -> list[dict[str, Any]]:
+    """Return all different entries that the operation has told."""
+    entries: list[dict[str, Any]] = []
+    for one in rows.told_by.seen:
+        found = value_at({"body": one.document}, rows.at)
+        for entry in found if isinstance(found, list) else ():
+            if isinstance(entry, dict) and entry not in entries:
+                entries.append(entry)
+    return entries
+
+
+def _name(world: World, used: _Uses) -> None:
+    """Choose the main key of each kind, and name kinds and lists after the places of requests that have their keys."""
+    taken: set[str] = set()
+    for kind in world.kinds:
+        first = kind.things[0]
+        told_first = [name for name, (_, number) in first.keys.items() if number == first.created.number]
+        kind.id = max(told_first or first.keys, key=lambda name: len(used.get(str(first.keys[name][0]), ())))
+        kind.things = [thing for thing in kind.things if kind.id in thing.keys]
+        kind.name = new_name(_usual_place(used, [str(first.keys[kind.id][0])]) or kind.id, taken, "_")
+        taken.add(kind.name)
+    for rows in world.rows:
+        for entry in _entries(rows):
+            if rows.key in entry and rows.find(str(entry[rows.key])) is None:
+                rows.entries.append(entry)
+        texts = [str(entry[rows.key]) for entry in rows.entries]
+        rows.name = new_name(_usual_place(used, texts) or rows.key, taken, "_")
+        taken.add(rows.name)
+
+
+def _usual_place(used: _Uses, texts: Iterable[str]) -> str:
+    """Return the last step of the place where requests usually have one of these texts."""
+    places = (at for text in texts for _, at in used.get(text, ()) if at[0] in ("path", "body", "query"))
+    counts = Counter(str(at[-1]) for at in places)
+    return identifier(counts.most_common(1)[0][0]) if counts else ""
+
+
+def _share_uses(world: World) -> None:
+    """A path that names things of several kinds does so in all operations that begin with it."""
+    shared: defaultdict[tuple[str | None, ...], dict[ThingUse, None]] = defaultdict(dict)
+    for operation, uses in world.uses.items():
+        for use in uses:
+            if start := _path_to(operation, use.place):
+                shared[start][use] = None
+    for operation, uses in world.uses.items():
+        for use in list(uses):
+            more = shared[_path_to(operation, use.place)]
+            uses += [other for other in more if other not in uses and other.place == use.place]
+    rows_in = {
+        (_path_to(operation, place), place): rows
+        for operation, own in world.row_uses.items()
+        for place, rows in own
+        if place[0] == "path"
+    }
+    for operation, own in world.row_uses.items():
+        for name in operation.names.values():
+            place: Place = ("path", name)
+            is_known = any(at == place for at, _ in own) or any(use.place == place for use in world.uses[operation])
+            if not is_known and (rows := rows_in.get((_path_to(operation, place), place))):
+                own.append((place, rows))
+
+
+def _path_to(operation: LearnedOperation, place: Place) -> tuple[str | None, ...]:
+    """Return the pattern of a path up to a parameter."""
+    at = next((at for at, name in operation.names.items() if place == ("path", name)), None)
+    return () if at is None else operation.pattern[: at + 1]
+
+
+def _find_uses(world: World, one: SeenExchange) -> None:
+    """Note the places of a request that name a thing or an entry of a list."""
+    operation = world.operation_of[one]
+    uses, row_uses = world.uses.setdefault(operation, []), world.row_uses.setdefault(operation, [])
+    for place, value in one.values():
+        if any(isinstance(step, int) for step in place):
+            continue
+        texts: dict[int | None, str] = {} if isinstance(value, bool) else {None: str(value)}
+        words = str(value).split() if place[0] == "headers" else []
+        if len(words) == 2:
+            texts |= dict(enumerate(words))
+        for word, text in texts.items():
+            for thing in world.things:
+                for key in thing.keys:
+                    use = ThingUse(place, thing.kind, key, word)
+                    if thing.is_known_by(key, text, one) and use not in uses:
+                        uses.append(use)
+        row_uses += [(place, rows) for rows in world.rows if rows.find(str(value)) and (place, rows) not in row_uses]

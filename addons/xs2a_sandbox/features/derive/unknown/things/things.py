@@ -1,0 +1,152 @@
+"""The things of a bank, such as consents and payments, and the places of requests that name them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import expression, literal
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """A new state, in the exchange with this number. `by` is request, time or reading."""
+
+    number: int
+    state: Any
+    by: str
+
+
+@dataclass(eq=False)
+class LearnedThing:
+    """A thing that a request created. `keys` has values by name, each with the number of the exchange that told it."""
+
+    kind: "ThingKind"
+    created: SeenExchange
+    keys: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    states: list[tuple[int, Any]] = field(default_factory=list)
+    events: list[SeenExchange] = field(default_factory=list)
+    changes: list["StateChange"] = field(default_factory=list)
+
+    @property
+    def key_texts(self) -> set[str]:
+        return {str(value) for value, _ in self.keys.values()}
+
+    def is_known_by(self, key: str, text: str | None, one: SeenExchange) -> bool:
+        """Return whether an exchange before this one has told that the thing has this key."""
+        value, number = self.keys.get(key, (None, one.number))
+        return number < one.number and str(value) == text
+
+
+@dataclass(eq=False)
+class ThingKind:
+    """Things of one kind: created by one operation, and known by `id`, the name of their first key."""
+
+    name: str
+    made_by: LearnedOperation
+    id: str = ""
+    things: list[LearnedThing] = field(default_factory=list)
+    told: dict[str, tuple[LearnedOperation, Place, int]] = field(default_factory=dict)
+
+    def is_told_late(self, key: str) -> bool:
+        """Return whether a thing has a key only after a while, such as the id of a consent after the approval."""
+        return key != self.id and key in self.told and self.told[key][0] is not self.made_by
+
+    @property
+    def example(self) -> SeenExchange:
+        """The request that created the first one."""
+        return self.things[0].created
+
+
+@dataclass(frozen=True)
+class ThingUse:
+    """A place in requests that names a thing by a key. `word` is the position in a text of two words."""
+
+    place: Place
+    kind: ThingKind
+    key: str
+    word: int | None = None
+
+
+@dataclass(eq=False)
+class Rows:
+    """Things that the bank has anyway, such as accounts: the entries of a list, by the member `key`."""
+
+    name: str
+    key: str
+    told_by: LearnedOperation
+    at: Place
+    entries: list[dict[str, Any]] = field(default_factory=list)
+
+    def find(self, text: str) -> dict[str, Any] | None:
+        return next((entry for entry in self.entries if str(entry.get(self.key)) == text), None)
+
+
+@dataclass
+class World:
+    """All things, and for every operation the places of its requests that name one.
+
+    `addresses` are those of apps, to which customers return, with the places in requests. `users` are the operations
+    whose requests have a text. `copied` are the parameters of links back to the app that repeat what it has sent.
+    """
+
+    operations: Sequence[LearnedOperation]
+    is_ok: dict[SeenExchange, bool]
+    ids: RecordedIds
+    envelope: Place | None = None
+    kinds: list[ThingKind] = field(default_factory=list)
+    rows: list[Rows] = field(default_factory=list)
+    uses: dict[LearnedOperation, list[ThingUse]] = field(default_factory=dict)
+    row_uses: dict[LearnedOperation, list[tuple[Place, Rows]]] = field(default_factory=dict)
+    cursors: set[str] = field(default_factory=set)
+    addresses: dict[str, Place] = field(default_factory=dict)
+    operation_of: dict[SeenExchange, LearnedOperation] = field(default_factory=dict)
+    users: dict[str, set[LearnedOperation]] = field(default_factory=dict)
+    copied: dict[LearnedOperation, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def things(self) -> list[LearnedThing]:
+        return [thing for kind in self.kinds for thing in kind.things]
+
+    def made_by(self, operation: LearnedOperation) -> ThingKind | None:
+        return next((kind for kind in self.kinds if kind.made_by is operation), None)
+
+    def made(self, one: SeenExchange) -> LearnedThing | None:
+        return next((thing for thing in self.things if thing.created is one), None)
+
+    def is_payment(self, kind: ThingKind) -> bool:
+        """Return whether the request that makes a thing names an account."""
+        own = {str(value) for rows in self.rows for row in rows.entries for value in row.values()}
+        return any(str(value) in own and is_id(str(value)) for _, value in leaves(kind.example.body))
+
+    def named(self, one: SeenExchange) -> Iterator[tuple[ThingUse, LearnedThing]]:
+        """Yield the places of a request that name a thing that was known before."""
+        for use in self.uses.get(self.operation_of[one], ()):
+            text = pick(one, use.place, use.word)
+            found = (thing for thing in use.kind.things if thing.is_known_by(use.key, text, one))
+            yield from ((use, thing) for thing in islice(found, 1))
+
+
+def write_account(place: Place, example: Any) -> str:
+    """Return the expression for the account of `thing`, in its request or in the customer's form.
+
+    A form without one, as from a page that was not recorded, is for the account in the example.
+    """
+    source = expression("thing", place)
+    return f"({source} or {literal(example)})" if place[0] == "form" else source
+
+
+def pick(one: SeenExchange, place: Place, word: int | None = None) -> str | None:
+    """Return the text at a place of a request."""
+    value = one.at(place)
+    if value is None or isinstance(value, Mapping | list):
+        return None
+    if word is None:
+        return str(value)
+    words = str(value).split()
+    return words[word] if word < len(words) else None

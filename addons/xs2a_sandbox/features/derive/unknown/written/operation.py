@@ -1,0 +1,276 @@
+"""Writes one operation: it finds the things, decides the outcome, answers it, and stores what has changed."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, literal
+from xs2a_sandbox.features.derive.unknown.conditions.candidates import SECRETS
+from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, Successes, split_successes
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import add_unseen_state
+from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
+from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts, source_of
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.written.answers import adopt_answer, write_answer, write_page
+from xs2a_sandbox.features.derive.unknown.written.lists import listing_lets
+from xs2a_sandbox.features.derive.unknown.written.thing_entries import write_thing_entries
+from xs2a_sandbox.features.derive.unknown.written.things import (
+    LATEST,
+    NAMES,
+    collection,
+    write_again,
+    write_changed,
+    write_lookup,
+    write_new,
+)
+from xs2a_sandbox.wording import say_count
+
+PAGES = "sca"
+"""The sandbox has pages of its own below this word. Only rules come before them."""
+_MOST_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class WrittenOperation:
+    """An operation or a rule, and in words which exchanges show it."""
+
+    value: Mapping[str, Any]
+    evidence: Sequence[str]
+
+    @property
+    def section(self) -> str:
+        return "rules" if "match" in self.value else "operations"
+
+
+def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> WrittenOperation:
+    scopes, checks = learned.scopes, learned.checks[operation]
+    oks = add_unseen_state(scopes, operation, split_successes(scopes, operation, learned.classes[operation]))
+    names = _outcome_names(checks)
+    is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
+    lets = _write_lets(learned, operation, oks)
+    made = learned.world.made_by(operation)
+    key = scopes.request_keys.get(operation)
+    if made and key:
+        lets[AGAIN] = write_again(made, key)
+    last = "page" if is_page else names[checks[-1]] if checks else "done"
+    lets["outcome"] = braced(_write_outcome(checks, names, oks, last))
+    ok = f"let.outcome in {literal([answer.name for _, answer in oks])}"
+    effects: list[dict[str, Any]] = []
+    if made:
+        lets["new"] = write_new(scopes, operation, made, oks)
+        effects += _store_new(learned, made, oks)
+    changed: set[str] = set()
+    for lookup in scopes.lookups[operation]:
+        # Errors count, too.
+        counted = _count_uses(learned, lookup, checks, names) | _count_attempts(lookup, checks, names)
+        after = write_changed(learned, operation, lookup, oks, _find_last_attempt(lookup, checks, names))
+        if after or counted:
+            changed.add(lookup.name)
+            if "state" in after:
+                lets[f"{lookup.name}_state"] = after["state"]
+                after |= _write_state(lookup.name)
+            lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | counted]}
+            effects += _store_changed(lookup, "" if counted else f"{ok} and ")
+            effects += _store_latest(learned, lookup) if "state" in after else ()
+    for check in checks:
+        if check.condition.owner:
+            effects.append(_store_secret(check.condition, ok))
+    value: dict[str, Any] = {"id": operation.id, "doc": _write_doc(operation)}
+    address = {"method": operation.method, "path": operation.path}
+    if operation.pattern[:1] == (PAGES,):
+        value["match"] = address
+    else:
+        value |= address
+        if any((one.text and not one.is_unread) or one.status in (302, 303) for one in operation.seen):
+            value["browser"] = True
+    value["let"] = lets
+    value["respond"] = _write_respond(learned, operation, names, oks, is_page)
+    if effects:
+        value["effects"] = effects
+    unchanged = [lookup.name for lookup in scopes.lookups[operation] if lookup.name not in changed]
+    return WrittenOperation(_drop_after(value, unchanged), list(_list_evidence(checks, names, oks)))
+
+
+def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Successes) -> dict[str, Any]:
+    """Return the named values for what a request names, and for lists and balances."""
+    scopes, lets = learned.scopes, dict[str, Any]()
+    for lookup in scopes.lookups[operation]:
+        lets |= write_lookup(lookup)
+    for accounts in learned.named_accounts:
+        made = accounts.lets(scopes.lookups[operation], operation, lets)
+        lets = {name: value for name, value in lets.items() if name not in made} | made
+    if listing := learned.listings.get(operation):
+        lets |= listing_lets(scopes, listing)
+        if entries := write_thing_entries(learned, operation):
+            lets["entries"] = entries
+        if "chosen" in lets and listing.per is None:
+            lets["entries"] = "{{ let.chosen or " + lets["entries"].removeprefix("{{ ")
+    conditions = [check.condition for check in learned.checks[operation]]
+    conditions += [condition for condition, _ in oks if condition]
+    for balance in learned.balances:
+        is_checked = any(balance.name in condition.source for condition in conditions)
+        if is_checked and operation in balance.payers:
+            lets |= payer_lets(balance, operation)
+        for lookup in scopes.lookups[operation]:
+            if lookup.rows is balance.per.rows and (balance.operation is operation or is_checked):
+                lets |= balance_lets(balance, lookup, as_number=balance.operation is not operation)
+    return lets
+
+
+def _count_uses(
+    learned: LearnedInterface, lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
+) -> dict[str, str]:
+    """Return what changes in an access that can only be used so often: all requests count that it does not refuse."""
+    quota, at = next((one for one in learned.quotas.values() if one.is_for(lookup)), None), _find_quota(checks)
+    if quota is None or at is None:
+        return {}
+    refused = checks[: at + 1] if quota.counts_refused else checks
+    return quota.count(lookup, list(dict.fromkeys(names[check] for check in refused)))
+
+
+def _find_quota(checks: Sequence[LearnedCheck]) -> int | None:
+    return next((at for at, check in enumerate(checks) if check.condition.kind == "quota"), None)
+
+
+def _write_state(name: str) -> dict[str, str]:
+    """Return the members of a thing that depend on its next state, which has a name of its own."""
+    state, is_new = f"let.{name}_state", f"let.{name}_state != let.{name}.state"
+    return {
+        "state": braced(state),
+        "since": braced(f"clock.seconds if {is_new} else let.{name}.since"),
+        "version": braced(f"let.{name}.version + 1 if {is_new} else let.{name}.version"),
+    }
+
+
+def _count_attempts(
+    lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
+) -> dict[str, str]:
+    """Return the number of wrong secrets so far, if there can be too many."""
+    if not any(check.condition.kind == "attempts" and check.condition.name == lookup.name for check in checks):
+        return {}
+    wrong = literal([names[check] for check in checks if check.condition.kind == "credentials"])
+    name = f"let.{lookup.name}.wrong"
+    return {"wrong": braced(f"{name} + 1 if let.outcome in {wrong} else {name}")}
+
+
+def _find_last_attempt(lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]) -> str:
+    """Return the outcome of the last wrong secret, unless a success has the same answer and changes the state."""
+    own = (one for one in checks if one.condition.kind == "attempts" and one.condition.name == lookup.name)
+    return next((names[one] for one in own if not one.answer.is_ok), "")
+
+
+def _outcome_names(checks: Sequence[LearnedCheck]) -> dict[LearnedCheck, str]:
+    """Return a name for each check. Checks with the same answer share it, if both or none use an access up."""
+    names: dict[LearnedCheck, str] = {}
+    taken: dict[str, Any] = {}
+    at = _find_quota(checks)
+    for number, check in enumerate(checks):
+        same = (id(check.answer), check.instead, at is not None and number > at)
+        possible = (check.answer.name, *(f"{check.answer.name}-{number}" for number in range(2, len(checks) + 2)))
+        names[check] = next(name for name in possible if taken.setdefault(name, same) == same)
+    return names
+
+
+def _write_outcome(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str], oks: Successes, last: str) -> str:
+    """Return the expression for the name of the outcome: that of the first check or success that applies."""
+    cases = [(check.condition, names[check]) for check in checks]
+    text = ""
+    for condition, name in [*cases, *((condition, answer.name) for condition, answer in oks)]:
+        if condition is None:
+            return text + literal(name)
+        source = re.sub(r"(\S+) not in let\.cursors", r"not (\1 | matches('^next-[0-9]+$'))", condition.source)
+        text += f"{literal(name)} if {source} else "
+    return text + literal(last)
+
+
+def _store_new(learned: LearnedInterface, kind: ThingKind, oks: Successes) -> Iterator[dict[str, Any]]:
+    scopes = learned.scopes
+    made_by = [answer.name for _, answer in oks if any(learned.world.made(one) for one in answer.seen)]
+    when = f"let.outcome in {literal(made_by)}"
+    yield {"set": f"state.{collection(kind)}[let.new.id ~ '']", "to": "{{ let.new }}", "when": when}
+    named_by = {by for own in scopes.lookups.values() for lookup in own for one, by in lookup.kinds if one is kind}
+    for key in dict.fromkeys(key for thing in kind.things for key in thing.keys):
+        if key != kind.id and key in named_by:
+            yield {"set": f"state.{NAMES}[let.new.{key} ~ '']", "to": {kind.name: "{{ let.new.id }}"}, "when": when}
+
+
+def _store_changed(lookup: ThingLookup, when: str) -> Iterator[dict[str, Any]]:
+    for kind, _ in lookup.kinds:
+        yield {
+            "set": f"state.{collection(kind)}[let.{lookup.name}.id ~ '']",
+            "to": braced(f"let.{lookup.name}{AFTER}"),
+            "when": f"{when}let.{lookup.name}.kind == {literal(kind.name)}",
+        }
+
+
+def _store_latest(learned: LearnedInterface, lookup: ThingLookup) -> Iterator[dict[str, Any]]:
+    for machine in learned.scopes.machines_of(lookup):
+        for newer in machine.by_newer:
+            is_new = f"let.{lookup.name}_state == {literal(newer.before)} != let.{lookup.name}.state"
+            yield {
+                "set": f"state.{LATEST}[{literal(machine.kind.name)}]",
+                "to": {"id": braced(f"let.{lookup.name}.id")},
+                "when": f"{is_new} and let.{lookup.name}.kind == {literal(machine.kind.name)}",
+            }
+
+
+def _store_secret(condition: Condition, ok: str) -> dict[str, Any]:
+    name, secret = source_of(condition.owner), source_of(condition.place)
+    first = f"state.{SECRETS}[{name} ~ '']"
+    return {"set": first, "to": {"secret": braced(secret)}, "when": f"{ok} and {name} and {secret} and not {first}"}
+
+
+def _write_respond(
+    learned: LearnedInterface,
+    operation: LearnedOperation,
+    names: dict[LearnedCheck, str],
+    oks: Successes,
+    is_page: bool,
+) -> list[dict[str, Any]]:
+    """Return an answer for each outcome. The last one has no condition."""
+    told = [answer for _, answer in oks]
+    by_name = {names[check]: check for check in reversed(names) if check.answer not in told}
+    answers = [(name, adopt_answer(learned, operation, check)) for name, check in reversed(by_name.items())]
+    answers += [(answer.name, write_answer(learned, answer)) for _, answer in oks]
+    example = learned.classes[operation][0]
+    if is_page:
+        answers.append(("page", {"text": write_page(learned, example), "headers": {"Content-Type": "text/html"}}))
+    elif not answers:
+        answers.append(("", write_answer(learned, example)))
+    *conditional, (_, last) = answers
+    return [*({"when": f"let.outcome == {literal(name)}", **answer} for name, answer in conditional), last]
+
+
+def _drop_after(value: Any, unchanged: Sequence[str]) -> Any:
+    """Name a thing that the operation does not change by its plain name."""
+    pattern = re.compile(rf"\blet\.({'|'.join(unchanged)}){AFTER}\b")
+    return change_texts(value, lambda text: pattern.sub(r"let.\1", text)) if unchanged else value
+
+
+def _write_doc(operation: LearnedOperation) -> str:
+    day = max(one.time for one in operation.seen).date()
+    return f"Recorded {day}, {say_count(len(operation.seen), 'exchange')}."
+
+
+def _list_evidence(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str], oks: Successes) -> Iterator[str]:
+    for name in dict.fromkeys(names.values()):
+        own = [check for check in checks if names[check] == name]
+        other = own[0].answer.operation
+        if numbers := [number for check in own for number in check.shown_by]:
+            yield _list_exchanges(name, numbers)
+        if any(check.is_guess for check in own):
+            yield f"{name}: a guess, as {other.method} {other.path} answers; record such a request to be sure"
+    for _, answer in oks:
+        if answer.like:
+            yield f"{answer.name}: a guess, like {answer.like}; record such a request to be sure"
+        else:
+            yield _list_exchanges(answer.name, [one.number for one in answer.seen[:_MOST_SHOWN]])
+
+
+def _list_exchanges(name: str, numbers: Sequence[int]) -> str:
+    return f"{name}: exchange{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"

@@ -1,0 +1,398 @@
+"""Finds out how a bank computes its answers: an expression for each value, which gives what was recorded every time."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
+from xs2a_sandbox.redaction.values import DROPPED
+
+MISSING = object()
+_INTERNAL = frozenset("state sent headers form of made since lifetime kind used used_on".split())
+"""Members of things that answers do not repeat, or not as they are."""
+_LEAST = 3
+
+
+class Templates:
+    """Templates of one operation's answers. `named` are further values by expression, such as those of a list.
+
+    `members` are expressions by the name of the only member that may have their value.
+    """
+
+    def __init__(
+        self,
+        scopes: ExchangeScopes,
+        ones: Sequence[SeenExchange],
+        named: Sequence[str] = (),
+        members: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
+        self._scopes = scopes
+        self._ones = ones
+        self._named = named
+        self._members = members
+        self._inherited = list(dict.fromkeys(source for one in ones for source in _inherited(scopes, one)))
+        self._sources = self._known(ones[0]) if ones else []
+        self._copied = scopes.world.copied[scopes.world.operation_of[ones[0]]] if ones else frozenset()
+
+    def _known(self, one: SeenExchange) -> list[tuple[str, Any]]:
+        inherited = [(source, self._scopes.value(source, one)) for source in self._inherited]
+        return [*inherited, *_sources(self._scopes, one)]
+
+    def make(self, values: Sequence[Any], place: tuple[Any, ...] = ()) -> Any:
+        """Return the template for the values that the answers have at a place. MISSING is for answers without it."""
+        there = [value for value in values if value is not MISSING]
+        if len(there) == len(values) and (source := self._find(values, place)):
+            return braced(source)
+        if all(isinstance(value, Mapping) for value in there) and there:
+            return self._make_object(values, place)
+        if all(isinstance(value, list) for value in there) and len({len(value) for value in there}) == 1:
+            rows = [value if value is not MISSING else [MISSING] * len(there[0]) for value in values]
+            return [self.make([row[at] for row in rows], (*place, at)) for at in range(len(there[0]))]
+        if all(isinstance(value, list) for value in there):
+            return max(there, key=len)
+        return self._make_scalar(values, there, place)
+
+    def _make_object(self, values: Sequence[Any], place: tuple[Any, ...]) -> Any:
+        if (sent := self._repeated(values)) and not place:
+            names = {name for one in self._ones for name in self._scopes.value(sent, one)}
+            rest = [{name: inner for name, inner in value.items() if name not in names} for value in values]
+            return {"merge": [braced(sent), self._make_members(rest, place)]}
+        return self._make_members(values, place)
+
+    def _repeated(self, values: Sequence[Any]) -> str | None:
+        """Return the request that made the thing, if the answer repeats all its members."""
+        for source, _ in self._sources:
+            if not source.endswith(".state"):
+                continue
+            sent = source.removesuffix(".state") + ".sent"
+            bodies = [self._scopes.value(sent, one) for one in self._ones]
+            if all(isinstance(body, Mapping) and len(body) > 1 for body in bodies) and all(
+                isinstance(value, Mapping)
+                and all(name in value and is_equal(value[name], inner) for name, inner in body.items())
+                for body, value in zip(bodies, values, strict=True)
+            ):
+                return sent
+        return None
+
+    def _make_members(self, values: Sequence[Any], place: tuple[Any, ...]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name in dict.fromkeys(name for value in values if value is not MISSING for name in value):
+            inner = [value.get(name, MISSING) if value is not MISSING else MISSING for value in values]
+            is_partial = any(one is MISSING and outer is not MISSING for one, outer in zip(inner, values, strict=True))
+            if not is_partial:
+                value = self.make(inner, (*place, name))
+                made[f"{name}?" if self._is_optional(value) else name] = value
+            elif source := self._find(inner, (*place, name)):
+                made[f"{name}?"] = braced(source)
+            elif sum(one is MISSING for one in inner) * 2 < len(inner):
+                made[name] = self.make([one for one in inner if one is not MISSING][:1] * len(inner), (*place, name))
+        return made
+
+    def _is_optional(self, value: Any) -> bool:
+        """Return whether a template repeats a member that the request of another thing of this kind did not have."""
+        found = re.fullmatch(r"\{\{ let\.(\w+)\.sent\.(\w+) \}\}", value) if isinstance(value, str) else None
+        if found is None:
+            return False
+        lookups = self._scopes.lookups[self._scopes.world.operation_of[self._ones[0]]]
+        kinds = [kind for one in lookups for kind, _ in one.kinds if found[1] == f"{one.name}{AFTER}"]
+        bodies = [thing.created.body for kind in kinds for thing in kind.things]
+        return any(isinstance(body, Mapping) and found[2] not in body for body in bodies)
+
+    def _make_scalar(self, values: Sequence[Any], there: Sequence[Any], place: tuple[Any, ...]) -> Any:
+        is_same = all(is_equal(value, there[0]) for value in there)
+        if isinstance(there[0], str) and (text := self._compose(values)):
+            return text
+        # A value that two answers have in common is not a new id.
+        if is_same and (len(values) > 1 or not (isinstance(there[0], str) and self._is_random(there[0]))):
+            return there[0]
+        if by_state := self._by_state(values) or self._by_flag(values):
+            return by_state
+        if not is_same and all(map(date_form, there)):
+            source = self._earliest(there, place) if len(there) == len(values) else None
+            return braced(source) if source else there[-1]
+        if (
+            isinstance(there[0], str)
+            and not is_same
+            and all(isinstance(v, str) and " " not in v and v for v in there)
+            and "/" not in there[0]
+        ):
+            return new_value(there)
+        if isinstance(there[0], str) and self._is_random(there[0]):
+            return new_value(there)
+        if isinstance(there[0], str) and "<form" in there[0] and len(there) > 1:
+            # Pages for several customers are not written in the same way. The first one is an example.
+            start = values.index(there[0])
+            return Templates(self._scopes, self._ones[start : start + 1]).make(there[:1], place)
+        return there[-1]
+
+    def _earliest(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
+        """Return the expression for a day that the app asks for, but not later than a number of days allows."""
+        form = date_form(values[0])
+        for source in self._echoes(place) if form else ():
+            found = [self._scopes.value(source, one) for one in self._ones]
+            if form is None or any(date_form(one) != form for one in found):
+                continue
+            cut = [at for at, (one, value) in enumerate(zip(found, values, strict=True)) if one != value]
+            names = [name for name, _ in self._sources]
+            for limit in _times(self._scopes, self._ones[cut[0]], values[cut[0]], names) if cut else ():
+                made = f"{source} if {form.read(source)} <= {form.read(f'({limit})')} else {limit}"
+                if self._gives(made, values):
+                    return made
+        return None
+
+    def _is_random(self, text: str) -> bool:
+        looks_like_id = len(text) >= 8 and self._scopes.world.ids.has(text)
+        return looks_like_id and re.fullmatch(r"[A-Za-z0-9_.-]+", text) is not None and not date_form(text)
+
+    def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
+        first = values[0]
+        own = self._members.get(str(place[-1]), ()) if place else ()
+        for source in (*own, *self._named, *self._echoes(place)):
+            if self._gives(source, values):
+                return source
+        if not all(value is MISSING or is_telling(value) for value in values) and all(
+            is_equal(value, first) for value in values
+        ):
+            return None
+        known = [value for value in values if value is not MISSING]
+        if not known:
+            return None
+        start = values.index(known[0])
+        sources = self._sources if start == 0 else self._known(self._ones[start])
+        for source, value in sources:
+            if is_equal(value, known[0]) and self._gives(source, values):
+                return source
+        for source in _times(self._scopes, self._ones[start], known[0], [source for source, _ in sources]):
+            if self._gives(source, values):
+                return source
+        return None
+
+    def _echoes(self, place: tuple[Any, ...]) -> Iterator[str]:
+        """Yield what the answer repeats if it has a member or header of the same name as the request."""
+        name = place[-1] if place else None
+        if place[:1] == ("headers",):
+            yield expression("headers", (str(name),))
+        elif isinstance(name, str):
+            yield from self._sent_as(name)
+
+    def _sent_as(self, name: str) -> Iterator[str]:
+        """Yield the members of requests with a name."""
+        for source, _ in self._sources:
+            root, _, rest = source.partition(".")
+            is_sent = root in ("body", "query") or (root == "let" and ".sent." in rest)
+            if is_sent and source.endswith((f".{name}", f"[{literal(name)}]")):
+                yield source
+
+    def _gives(self, source: str, values: Sequence[Any]) -> bool:
+        for one, value in zip(self._ones, values, strict=True):
+            found = self._scopes.value(source, one)
+            if found is not None if value is MISSING else not is_equal(found, value):
+                return False
+        return True
+
+    def _compose(self, values: Sequence[Any]) -> str | None:
+        """Return a text with expressions for the parts that are known from elsewhere."""
+        start = next(at for at, value in enumerate(values) if value is not MISSING)
+        text = values[start]
+        if any(not isinstance(value, str) for value in values if value is not MISSING) or any(
+            v is MISSING for v in values
+        ):
+            return None
+        version = re.fullmatch(r"(\W*v?)(\d+)(\W*)", text)
+        if version and (version[0] != version[2] or not all(value == text for value in values)):
+            for source, _ in self._sources:
+                # A text that is only an expression would become a number.
+                written = source if version[0] != version[2] else f"{source} ~ ''"
+                made = f"{version[1]}{{{{ {written} }}}}{version[3]}"
+                if source.endswith(".version") and self._writes(made, values):
+                    return made
+        made = text
+        holes: list[str] = []
+        for name in self._copied:
+            for source in self._sent_as(name):
+                value = re.escape(_plain(self._scopes.value(source, self._ones[start])))
+                made, count = re.subn(rf"(?<=[?&]{re.escape(name)}=){value}(?=&|$)", f"\x00{len(holes)}\x00", made)
+                holes += [source] * count
+        pieces: list[tuple[str, str]] = []
+        seen: set[str] = set()
+        for source, value in self._known(self._ones[start]):
+            part = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+            if (
+                len(part) >= _LEAST
+                and part in made
+                and part not in seen
+                and part != DROPPED
+                and re.search(_part(part), made)
+            ):
+                seen.add(part)
+                pieces.append((part, source))
+        pieces.sort(key=lambda piece: -len(piece[0]))
+        for part, source in pieces:
+            mark = f"\x00{len(holes)}\x00"
+            if part in made:
+                made = re.sub(_part(part), mark, made)
+                holes.append(source)
+        for number, source in enumerate(holes):
+            made = made.replace(f"\x00{number}\x00", braced(source))
+        # A link that the app has sent may have a query of its own.
+        link = re.sub(r"^\{\{ ((?:(?!\}\}).)*) \}\}[?&](?=\w+=)", r"{{ \1 }}{{ '&' if '?' in \1 else '?' }}", made)
+        return next((one for one in (link, made) if one != text and self._writes(one, values)), None)
+
+    def _writes(self, made: str, values: Sequence[Any]) -> bool:
+        return all(self._fill(made, one) == value for one, value in zip(self._ones, values, strict=True))
+
+    def _fill(self, text: str, one: SeenExchange) -> str:
+        return re.sub(r"\{\{ (.*?) \}\}", lambda found: _plain(self._scopes.value(found[1], one)), text)
+
+    def _by_state(self, values: Sequence[Any]) -> Any:
+        for source, _ in self._sources:
+            if not source.endswith(".state"):
+                continue
+            table: dict[Any, Any] = {}
+            for one, value in zip(self._ones, values, strict=True):
+                state = self._scopes.value(source, one)
+                if value is MISSING or state is None or not is_equal(table.setdefault(state, value), value):
+                    break
+            else:
+                if all(isinstance(value, bool) for value in table.values()):
+                    return braced(f"{source} in {literal([state for state, value in table.items() if value])}")
+                if len(table) > 1 and all(isinstance(v, str) and re.fullmatch("[A-Za-z_-]+", v) for v in values):
+                    # The state of something else, such as a challenge.
+                    return braced(f"({literal(table)}[{source}] or {source})")
+        return None
+
+    def _by_flag(self, values: Sequence[Any]) -> str | None:
+        """Return one of two words, by a named value that is true or false."""
+        for source in self._named:
+            flags = [self._scopes.value(source, one) for one in self._ones]
+            if not all(isinstance(flag, bool) for flag in flags) or len(set(flags)) < 2:
+                continue
+            yes, no = (values[flags.index(flag)] for flag in (True, False))
+            if all(is_equal(value, yes if flag else no) for flag, value in zip(flags, values, strict=True)):
+                return braced(f"{literal(yes)} if {source} else {literal(no)}")
+        return None
+
+
+def _plain(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _part(text: str) -> str:
+    """Return the pattern for a text that is no part of a longer word."""
+    return rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])"
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, int | Decimal) and isinstance(other, int | Decimal):
+        return one == other
+    return type(one) is type(other) and bool(one == other)
+
+
+def is_telling(value: Any) -> bool:
+    """Return whether it is no accident if two such values are equal."""
+    if value is None or isinstance(value, bool) or value in ("", [], {}, DROPPED):
+        return False
+    if isinstance(value, int):
+        return abs(value) > 99
+    return not (isinstance(value, str) and len(value) < 2)
+
+
+def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, Any]]:
+    """Yield what an answer may repeat, as expressions with their values, the most likely first."""
+    scope = scopes.scope(one, after=True)
+    things = {name: thing for name, thing in scope["let"].items() if isinstance(thing, Mapping)}
+    documents = {
+        name: thing
+        for name, thing in things.items()
+        if "made" in thing and (name in ("new", AGAIN) or name.endswith(AFTER))
+    }
+    documents = dict(sorted(documents.items(), key=lambda named: named[0] != "new"))
+    for name, thing in documents.items():
+        yield f"let.{name}.state", thing["state"]
+        for key, value in thing.items():
+            source = expression("let", (name, key))
+            if states := scopes.late_keys.get((thing["kind"], key)):
+                source = f"({source} if let.{name}.state in {literal(states)} else none)"
+            if key not in _INTERNAL:
+                yield source, value
+    for root in ("path", "body"):
+        yield from below(root, scope[root])
+    for name, thing in documents.items():
+        yield from below(f"let.{name}.sent", thing["sent"])
+    for name, thing in things.items():
+        if "made" not in thing:
+            yield f"let.{name}", thing
+            yield from below(f"let.{name}", thing)
+    yield from below("query", scope["query"])
+    yield from below("form", one.form)
+    for name, thing in documents.items():
+        for part in ("of", "form", "headers"):
+            for source, value in below(f"let.{name}.{part}", thing[part]):
+                if part != "headers" or (source.rpartition("'")[0].rpartition("'")[2] not in scopes.nonces):
+                    yield source, value
+    for root, form in [("form", one.form), *((f"let.{name}.form", thing["form"]) for name, thing in documents.items())]:
+        for name, value in (form or {}).items():
+            if value.islower():
+                yield f"{expression(root, (name,))} | capitalize", value.capitalize()
+    yield from below("headers", {name: value for name, value in one.headers.items() if name in scopes.nonces})
+    yield "request.path", scope["request"]["path"]
+    if one.bank:
+        yield "session.url", one.bank
+
+
+def _inherited(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[str]:
+    """Yield what a thing has from its own request, or from that of the thing that it belongs to."""
+    for name, thing in scopes.scope(one)["let"].items():
+        if isinstance(thing, Mapping) and "made" in thing and name.endswith(AFTER):
+            for other, sent in thing["of"].items():
+                for member in sent:
+                    own, inherited = (name, "sent", member), (name, "of", other, member)
+                    yield f"({expression('let', own)} or {expression('let', inherited)})"
+
+
+def below(source: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if "?" not in str(name):
+                yield expression(source, (str(name),)), inner
+                yield from below(expression(source, (str(name),)), inner)
+
+
+def _times(scopes: ExchangeScopes, one: SeenExchange, value: Any, sources: Sequence[str]) -> Iterator[str]:
+    """Yield expressions for a date or time: now, when the thing was made, and a while after either."""
+    form = date_form(value)
+    if form is None:
+        return
+    yield form.write("clock.seconds")
+    starts = {source.rpartition(".")[0] for source in sources if source.endswith(".state")}
+    for start in sorted(starts):
+        yield form.write(f"{start}.made")
+        yield form.write(f"{start}.since")
+        for source in sources:
+            if (
+                source.startswith(f"{start}.sent.")
+                and isinstance(days := scopes.value(source, one), int)
+                and 0 < days < 1000
+            ):
+                yield form.write(f"({start}.made + {source} * 86400)")
+    yield from _later(form, value, one.time, "clock.seconds")
+    for start in sorted(starts):
+        made = scopes.value(f"{start}.made", one)
+        if isinstance(made, int):
+            yield from _later(form, value, datetime.fromtimestamp(made, UTC), f"{start}.made")
+
+
+def _later(form: DateForm, value: Any, start: datetime, source: str) -> Iterator[str]:
+    moment = form.moment(value)
+    gap = int((moment - start).total_seconds()) if form.has_time else (moment.date() - start.date()).days * 86400
+    if gap:
+        yield form.write(f"({source} {'+' if gap > 0 else '-'} {abs(gap)})")

@@ -1,0 +1,83 @@
+"""Lists of what the app has made itself, such as its payments: entries are written as the answer about each of them."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression
+from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, plural
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.written.answers import change_templates, write_answer
+
+
+def write_thing_entries(learned: LearnedInterface, operation: LearnedOperation) -> dict[str, Any] | None:
+    """Return the named value with the entries of a list of things, or None if they cannot be written.
+
+    If all recorded entries belong to what the request names, such as a consent, only such things are listed.
+    """
+    listing = learned.listings[operation]
+    entry = write_entry(learned, listing.kind) if listing.kind else None
+    rows = [row for rows in listing.entries.values() for row in rows]
+    if listing.kind is None or entry is None or not {name for row in rows for name in row} <= _names(entry):
+        return None
+    shown = {name for row in rows for name in row}
+    give = {name: value for name, value in entry.items() if name.removesuffix("?") in shown}
+    owner = find_owner(learned, operation, listing.kind) if _belong(learned, operation, listing.kind) else None
+    every = {"each": braced(f"let.{plural(listing.kind)}"), "as": "thing"}
+    return {**every, **({"when": owner} if owner else {}), "give": give}
+
+
+def _belong(learned: LearnedInterface, operation: LearnedOperation, kind: ThingKind) -> bool:
+    """Return whether no recorded entry belongs to something else than what the request names."""
+    scopes, place = learned.scopes, learned.listings[operation].place
+    for one in operation.seen:
+        named = {str(thing.keys[thing.kind.id][0]) for _, thing in scopes.found(one)}
+        texts = {str(value) for _, value in leaves(value_at(one.document, place) if scopes.is_ok[one] else None)}
+        for thing in kind.things:
+            owners = {str(owner["id"]) for owner in scopes.snapshot(thing, one, after=False)["of"].values()}
+            if str(thing.keys[kind.id][0]) in texts and owners and owners.isdisjoint(named):
+                return False
+    return True
+
+
+def _names(entry: Mapping[str, Any]) -> set[str]:
+    return {name.removesuffix("?") for name in entry}
+
+
+def find_owner(learned: LearnedInterface, operation: LearnedOperation, kind: ThingKind) -> str | None:
+    """Return the condition that a thing belongs to the one that a request for the list names."""
+    for mine in learned.scopes.lookups[operation]:
+        for theirs in learned.scopes.lookups[kind.made_by]:
+            if mine.kinds and mine.kinds == theirs.kinds and mine.kinds[0][0] in learned.scopes.machines:
+                return f"{expression('thing.of', (theirs.name, 'id'))} == let.{mine.name}.id"
+    return None
+
+
+def write_entry(learned: LearnedInterface, kind: ThingKind) -> dict[str, Any] | None:
+    """Return the thing as its own answer shows it."""
+    machine = learned.scopes.machines.get(kind)
+    for operation in learned.world.operations:
+        lookup = next((one for one in learned.scopes.lookups[operation] if one.kinds == ((kind, kind.id),)), None)
+        answer = next((one for one in learned.classes[operation] if one.is_ok), None)
+        if operation.method != "GET" or not lookup or lookup.place[0] != "path" or not answer or not machine:
+            continue
+        lookup_id = expression("path", lookup.place[1:])
+        named = _name_thing(write_answer(learned, answer).get("body"), lookup.name, lookup_id)
+        inner = [named, *(named.values() if isinstance(named, Mapping) else ())]
+        shown = next((one for one in inner if isinstance(one, Mapping) and machine.member in one), None)
+        if shown and not re.search(r"\b(let|path|body|query|request)\.", str(shown)):
+            return dict(shown)
+    return None
+
+
+def _name_thing(template: Any, name: str, id: str) -> Any:
+    """Return a template of an answer about one thing as one of a list."""
+
+    def change(text: str) -> str:
+        text = re.sub(rf"\blet\.{name}({AFTER})?\b", "thing", text)
+        return re.sub(rf"\b{re.escape(id)}\b", "thing.id", text)
+
+    return change_templates(template, change)

@@ -1,0 +1,417 @@
+"""Writes what an operation does with things: how it finds, makes and changes them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import combinations
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.conditions.checks import Successes
+from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
+from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_words
+from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.states.standing_orders import paid_by_now
+from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
+from xs2a_sandbox.features.derive.unknown.states.states import StateMachine
+from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World
+from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
+from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.vocabulary import is_words
+
+_DAY = 86400
+_WORD = re.compile("[A-Za-z_-]{1,20}")
+NAMES = "our_names"
+"""The collection that finds things by their other keys, such as the code of the customer's page."""
+
+
+LATEST = "our_latest"
+"""The collection with the id of the last thing of a kind that got the state in which there is only one."""
+
+
+def collection(kind: ThingKind) -> str:
+    return f"our_{kind.name}"
+
+
+def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
+    """Return the shape of a thing as it is now: time may have changed its state."""
+    machine = scopes.machines.get(kind)
+    if machine is None:
+        return {"merge": ["{{ it }}"]}
+    changes: list[tuple[int, Any, Any, int]] = []
+    for start in machine.words:
+        if any(change.after == start for change in machine.by_time):
+            continue
+        state, steps = start, 0
+        while change := next((one for one in machine.by_time if one.before == state), None):
+            state, steps = change.after, steps + 1
+            changes.append((change.seconds, start, state, steps))
+    end = _end(scopes.world, kind, machine)
+    begins = [one for one in machine.by_end if one.is_first_day]
+    if not changes and not end and not begins and not machine.by_payments and not machine.by_newer:
+        return {"merge": ["{{ it }}"]}
+    state_now, version = "it.state", "it.version"
+    for seconds, start, state, steps in sorted(changes, key=lambda change: change[0]):
+        when = f"it.state == {literal(start)} and clock.seconds >= it.since + {seconds}"
+        state_now = f"{literal(state)} if {when} else {state_now}"
+        version = f"it.version + {steps} if {when} else {version}"
+    for begin in begins:
+        form = next(form for value in _values_at(kind, begin.place) if (form := date_form(value)))
+        day = form.read(expression("it.sent", begin.place))
+        when = f"it.state == {literal(begin.before)} and {day} and {day} <= today(0)"
+        state_now = f"{literal(begin.after)} if {when} else {state_now}"
+        version = f"it.version + 1 if {when} else {version}"
+    for newer in machine.by_newer:
+        latest = f"(state.{LATEST}[{literal(kind.name)}].id or it.id)"
+        when = f"it.state == {literal(newer.before)} and it.id != {latest}"
+        state_now = f"{literal(newer.after)} if {when} else {state_now}"
+        version = f"it.version + 1 if {when} else {version}"
+    now: dict[str, Any] = {}
+    for order in machine.by_payments:
+        now["paid"] = braced(paid_by_now(order))
+        is_over = (
+            f"it.state == {literal(order.before)} and {paid_by_now(order)} >= {expression('it.sent', order.count)}"
+        )
+        state_now = f"{literal(order.after)} if {is_over} else {state_now}"
+    state_now = f"{end} else {state_now}" if end else state_now
+    return {"merge": ["{{ it }}", {"state": braced(state_now), "version": braced(version), **now}]}
+
+
+def _values_at(kind: ThingKind, place: Place) -> list[Any]:
+    return [value_at(thing.created.body, place) for thing in kind.things]
+
+
+def _end(world: World, kind: ThingKind, machine: StateMachine) -> str | None:
+    """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess."""
+    words = {change.place: change.after for change in machine.by_end if not change.is_first_day}
+    if not words and not world.is_payment(kind):
+        words = {place: guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
+    for place, value in leaves(kind.example.body):
+        form = date_form(value)
+        if form and place in words and form.moment(value) > kind.example.time:
+            read = form.read(expression("it.sent", place))
+            now = "(clock.seconds | strftime('%Y-%m-%dT%H:%M:%S+00:00'))"
+            over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
+            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
+    for place, value in leaves(kind.example.body):
+        if place in words and isinstance(value, int) and 1 < value < 1000 and _is_last_day(kind, value):
+            over = f"clock.seconds > it.made + {expression('it.sent', place)} * {_DAY}"
+            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
+    return None
+
+
+def _is_last_day(kind: ThingKind, days: int) -> bool:
+    """Return whether an answer about a thing shows the day that is so many days after it was made."""
+    last = kind.example.time.date() + timedelta(days=days)
+    told = (value for one in kind.things[0].events for _, value in leaves(one.document))
+    return any(form.day(value) == last for value in told if (form := date_form(value)))
+
+
+def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
+    """Return the named values that find the thing that a request names."""
+    if lookup.rows:
+        return {lookup.name: braced(f"let.{lookup.rows.name}_rows[{lookup.source}]")}
+    made: dict[str, Any] = {}
+    for kind, key in lookup.kinds:
+        id = lookup.source if key == kind.id else f"(state.{NAMES}[{lookup.source}].{kind.name} ~ '')"
+        name = lookup.name if len(lookup.kinds) == 1 else f"{lookup.name}_{kind.name}"
+        name = f"{name}_{key}" if name in made else name
+        made[name] = {"shape": f"{kind.name}-now", "of": braced(f"state.{collection(kind)}[{id}]")}
+    if len(made) > 1:
+        made[lookup.name] = braced(" or ".join(f"let.{name}" for name in made))
+    return made
+
+
+def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind, oks: Successes) -> dict[str, Any]:
+    """Return the thing that the operation makes."""
+    first, machine = kind.example, scopes.machines.get(kind)
+    keys: dict[str, Any] = {}
+    for key in dict.fromkeys(key for thing in reversed(kind.things) for key in thing.keys):
+        having = [thing for thing in kind.things if key in thing.keys]
+        values = [thing.keys[key][0] for thing in having]
+        in_path = next((name for name, text in first.parameters.items() if text == str(values[0])), None)
+        made = [thing.created.time for thing in having]
+        keys[key] = braced(f"path.{in_path}") if in_path else new_value(values, made, scopes.offset)
+    id = keys.pop(kind.id)
+    return {
+        "id": id,
+        "kind": kind.name,
+        **keys,
+        "made": "{{ clock.seconds }}",
+        "since": "{{ clock.seconds }}",
+        **({"lifetime": _write_lifetime(scopes, oks)} if scopes.have_lifetimes(kind) else {}),
+        "version": 1,
+        "state": machine.first if machine else "there",
+        "reads": 0,
+        "used": 0,
+        **({"paid": 0} if machine and machine.by_payments else {}),
+        "wrong": 0,
+        "sent": "{{ body }}" if first.has_json else "{{ form }}",
+        "form": None,
+        "headers": {
+            name: braced(f"headers[{literal(name)}]")
+            for name in first.headers
+            if name not in scopes.nonces or ("headers", name) == scopes.request_keys.get(operation)
+        },
+        "of": _write_owners(scopes, operation, kind),
+    }
+
+
+def _write_lifetime(scopes: ExchangeScopes, oks: Successes) -> str:
+    """Return how long a new thing lasts, by the outcome."""
+    lifetimes: dict[str, int] = {}
+    for _, answer in oks:
+        for thing in (made for one in answer.seen if (made := scopes.world.made(one))):
+            if seconds := scopes.lifetimes[thing]:
+                lifetimes.setdefault(answer.name, seconds)
+    return braced(f"{literal(lifetimes)}[let.outcome]")
+
+
+def _write_owners(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
+    """Return what a new thing belongs to. One that replaces another, such as a token, belongs to the same."""
+    lookups = [one for one in scopes.lookups[operation] if not one.rows and one.place[0] != "headers"]
+    replaced = [one for one in lookups if kind in [other for other, _ in one.kinds]]
+    owners: dict[str, Any] = {
+        one.name: {"merge": [braced(f"let.{one.name}.sent"), {"id": braced(f"let.{one.name}.id")}]}
+        for one in lookups
+        if one not in replaced
+    }
+    return {"merge": [owners, *(braced(f"let.{one.name}.of") for one in replaced)]} if replaced else owners
+
+
+def write_again(kind: ThingKind, key: Place) -> str:
+    """Return the thing that a request with the same key has made before."""
+    member = ".".join(map(str, key if key[0] == "headers" else ("sent", *key[1:])))
+    same = f"selectattr({literal(member)}, 'equalto', {source_of(key)})"
+    return braced(f"(let.{plural(kind)} | {same} | list)[0] if {source_of(key)} else none")
+
+
+def write_changed(
+    learned: LearnedInterface, operation: LearnedOperation, lookup: ThingLookup, oks: Successes, last_attempt: str
+) -> dict[str, Any]:
+    """Return the members of a thing that change with a request that was answered well.
+
+    `last_attempt` is the outcome that declines because a secret was wrong too often, or an empty text.
+    """
+    scopes = learned.scopes
+    machines = scopes.machines_of(lookup)
+    is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
+    is_changed = not lookup.owned or any(scopes.changes_by(operation, machine) for machine in machines)
+    if not machines or lookup.rows or not is_changed or not is_main:
+        return {}
+    name = f"let.{lookup.name}"
+    ok_names = literal([answer.name for _, answer in oks])
+    state = f"{name}.state"
+    if last_attempt:
+        declined = {one.kind.name: guess_word("declined", one) for one in machines}
+        state = f"{literal(declined)}[{name}.kind] if let.outcome == {literal(last_attempt)} else {state}"
+    for _, answer in oks:
+        if word := _next_state(learned, operation, answer, machines, name):
+            state = f"{word} if let.outcome == {literal(answer.name)} else {state}"
+    after: dict[str, Any] = {}
+    for change in (change for machine in machines for change in machine.by_reading):
+        if scopes.world.operation_of[change.one] is operation:
+            at = f"{name}.state == {literal(change.before)} and let.outcome in {ok_names}"
+            after["reads"] = braced(f"{name}.reads + 1 if {at} else {name}.reads")
+            state = f"{literal(change.after)} if {at} and {name}.reads + 1 >= {change.reads} else {state}"
+    if form_names := [answer.name for _, answer in oks if any(one.form for one in answer.seen)]:
+        sent = f"form if let.outcome in {literal(form_names)} else none"
+        after["form"] = {"merge": [braced(f"{name}.form"), braced(sent)]}
+    if state != f"{name}.state":
+        after["state"] = braced(state)
+    return after
+
+
+def _next_state(
+    learned: LearnedInterface,
+    operation: LearnedOperation,
+    answer: AnswerClass,
+    machines: Sequence[StateMachine],
+    name: str,
+) -> str | None:
+    """Return the state to which an answer leads, as an expression. None: it changes no state."""
+    if place := _asked_state(answer, machines):
+        word: str | None = expression("body", place)
+    elif choice := _find_choice(answer, machines):
+        chosen, groups = choice
+        words = {
+            text: _state_after(learned.scopes, ones, machines, name) or f"{name}.state" for text, ones in groups.items()
+        }
+        cases = (f"{state} if {source_of(chosen)} == {literal(text)}" for text, state in words.items())
+        usual = max(groups, key=lambda text: len(groups[text]))
+        # A word that has a pseudonym in the recording is likely to be the usual one.
+        last = words[usual] if learned.scopes.is_redacted and not is_words(usual) else f"{name}.state"
+        word = f"({' else '.join(cases)} else {last})"
+    else:
+        word = _state_after(learned.scopes, answer.seen, machines, name)
+    if word is None and (declines := _decline(learned, operation, answer, machines)):
+        return f"({literal(declines)}[{name}.kind] or {name}.state)"
+    if word and (other := _other_choice(learned, operation, answer)):
+        declined = {one.kind.name: guess_word("declined", one) for one in machines}
+        word = f"({literal(declined)}[{name}.kind] if {other} else {word})"
+    return word
+
+
+def _state_after(
+    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machines: Sequence[StateMachine], name: str
+) -> str | None:
+    """Return the state after requests such as these, by kind of thing."""
+    words = _next_words(ones, machines)
+    if not words:
+        return None
+    if len(set(map(str, words.values()))) == 1 and len(words) == len(machines):
+        word = literal(next(iter(words.values())))
+    else:
+        word = f"({literal(words)}[{name}.kind] or {name}.state)"
+    for machine in machines:
+        for is_so, after in _states_by_member(scopes, ones, machine, words.get(machine.kind.name), f"{name}.sent"):
+            word = f"({literal(after)} if {name}.kind == {literal(machine.kind.name)} and {is_so} else {word})"
+    return word
+
+
+def _next_words(ones: Sequence[SeenExchange], machines: Sequence[StateMachine]) -> dict[str, Any]:
+    """Return the states after requests, by kind of thing. What one kind shows is a guess for the others."""
+    words: dict[str, Any] = {}
+    for machine in machines:
+        for change in machine.by_request:
+            if change.one in ones:
+                words.setdefault(machine.kind.name, change.after)
+    for _, thing, state in _changes_by(ones, machines):
+        words.setdefault(thing.kind.name, state)
+    known = next(iter(words.values()), None)
+    for machine in machines if isinstance(known, str) else ():
+        if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
+            words[machine.kind.name] = write_in_style(str(known), machine)
+    return words
+
+
+def _decline(
+    learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass, machines: Sequence[StateMachine]
+) -> dict[str, Any]:
+    """Return, as a guess, the state after a decision that was only recorded for things of other kinds.
+
+    The other decision has changed things of this kind, so this one declines them.
+    """
+    changed = [change.one for machine in machines for change in learned.scopes.changes_by(operation, machine)]
+    is_decision = answer.status in REDIRECTS and any(one.status in REDIRECTS for one in changed)
+    return {machine.kind.name: guess_word("declined", machine) for machine in machines} if is_decision else {}
+
+
+def _changes_by(
+    ones: Sequence[SeenExchange], machines: Sequence[StateMachine]
+) -> list[tuple[SeenExchange, LearnedThing, Any]]:
+    """Return the changes of state by these requests."""
+    by_number = {one.number: one for one in ones}
+    return [
+        (by_number[change.number], thing, change.state)
+        for machine in machines
+        for thing in machine.kind.things
+        for change in thing.changes
+        if change.by == "request" and change.number in by_number
+    ]
+
+
+def _states_by_member(
+    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machine: StateMachine, usual: Any, sent: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield the states after requests that are not the usual one, with what is true only for things that get it.
+
+    Their own requests have a member, such as a date, or a word, such as that for an instant payment.
+    """
+    changed = [
+        (thing.created.body, state)
+        for _, thing, state in _changes_by(ones, [machine])
+        if isinstance(thing.created.body, dict)
+    ]
+    for after in [state for state in dict.fromkeys(state for _, state in changed) if state != usual]:
+        mine = [body for body, state in changed if state == after]
+        theirs = [body for body, state in changed if state != after]
+        names = (name for name in mine[0] if all(name in body for body in mine))
+        own = (name for name in names if not any(name in body for body in theirs))
+        having = [f"{expression(sent, (name,))} is not none" for name in own]
+        words = telling_words(mine, theirs, is_redacted=scopes.is_redacted)
+        having += [f"{expression(sent, place)} == {literal(word)}" for place, word in words]
+        yield from ((is_so, after) for is_so in having[:1])
+
+
+def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:
+    """Return the place in the body of the request that always has the new state."""
+    changes = [change for machine in machines for change in machine.by_request if change.one in answer.seen]
+    bodies = [(change.one.body, change.after) for change in changes]
+    for place, _ in leaves(bodies[0][0]) if bodies else ():
+        if place and all(value_at(body, place) == after for body, after in bodies):
+            return place
+    return None
+
+
+def _find_choice(
+    answer: AnswerClass, machines: Sequence[StateMachine]
+) -> tuple[Place, Mapping[str, Sequence[SeenExchange]]] | None:
+    """Return the place of a word on which the next state depends, such as a decision, and the requests by this word."""
+    changed = _changes_by(answer.seen, machines)
+    for place, _ in changed[0][0].slots() if changed else ():
+        words = [one.at(place) for one in answer.seen]
+        are_words = all(isinstance(word, str) and _WORD.fullmatch(word) for word in words)
+        if place[0] not in ("form", "body") or not are_words:
+            continue
+        states: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for one, thing, state in changed:
+            states[thing.kind.name][str(one.at(place))].add(str(state))
+        own = [list(by_word.values()) for by_word in states.values()]
+        is_told = all(one.isdisjoint(other) for sets in own for one, other in combinations(sets, 2))
+        if is_told and any(len(sets) > 1 for sets in own) and len(set(words)) < len(changed):
+            return place, {word: [one for one in answer.seen if one.at(place) == word] for word in dict.fromkeys(words)}
+    return None
+
+
+def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass) -> str | None:
+    """Return the condition that the customer has chosen what the page offers and the recording does not show."""
+    if decided := _other_decision(learned, operation):
+        return decided
+    pages = [
+        one
+        for other in learned.world.operations
+        if other.pattern == operation.pattern
+        for one in other.seen
+        if one.text
+    ]
+    are_notes = any(one.is_note for one in pages)
+    forms = [one.form for own in learned.classes[operation] if own.is_ok for one in own.seen if one.form]
+    for name in answer.seen[0].form or {}:
+        pattern = rf'name="{re.escape(name)}" value="([^"]+)"'
+        offered = {value for one in pages for value in re.findall(pattern, one.text)}
+        chosen = {form[name] for form in forms if name in form}
+        word = next(iter(chosen), "")
+        if not are_notes and chosen == offered == {word} and re.fullmatch("[A-Za-z_-]+", word) and not is_id(word):
+            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
+        if are_notes and len(chosen) == 1 and chosen != {DROPPED} and is_words(word):
+            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
+        if chosen and chosen < offered and not any(map(is_id, offered)) and len(offered) == 2:
+            return f"form[{literal(name)}] in {literal(sorted(offered - chosen))}"
+    return None
+
+
+def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> str | None:
+    """Return the condition that a request without a page has another word than all that the bank has accepted."""
+    oks = [one for own in learned.classes[operation] if own.is_ok for one in own.seen]
+    changed = [change for machine in learned.scopes.machines.values() for change in machine.by_request]
+    after = {str(change.after) for change in changed if learned.world.operation_of[change.one] is operation}
+    bodies = [one.body for one in oks if isinstance(one.body, dict)]
+    if len(bodies) < len(oks) or (len({str(body) for body in bodies}) < 2 and len(oks) < 2) or len(after) < 2:
+        return None
+    for name, word in bodies[0].items():
+        is_word = isinstance(word, str) and word != DROPPED and re.fullmatch("[A-Za-z]{1,10}", word)
+        # A pseudonym is not the bank's word.
+        is_known = is_word and (is_words(word) or not learned.scopes.is_redacted)
+        if is_known and word not in after and all(body.get(name) == word for body in bodies):
+            source = expression("body", (name,))
+            return f"({source} or {literal(word)}) != {literal(word)}"
+    return None
