@@ -19,6 +19,7 @@ from tests.foreign_banks import (
     bursztyn_journeys,
     dallae_journeys,
     estuaire_journeys,
+    gauja_journeys,
     gulmohar_journeys,
     jacaranda_journeys,
     pukeko_journeys,
@@ -28,6 +29,7 @@ from tests.foreign_banks import (
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.estuaire import Estuaire
+from tests.foreign_banks.gauja import Gauja
 from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
@@ -767,5 +769,12 @@ BANKS = {
         estuaire_journeys.second,
         r"/dsp2/v1/(?:consents|payments)/[\w-]+",
         "status",
+    ),
+    "gauja": Foreign(
+        Gauja,
+        gauja_journeys.first,
+        gauja_journeys.second,
+        r"\bpk-\w{4}-\w{4}\b|\bM\d{13}\b|(?<=/authorisations/)\d{8}",
+        "(consent|transaction|sca)Status",
     ),
 }
