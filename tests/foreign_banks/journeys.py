@@ -25,6 +25,7 @@ from tests.foreign_banks import (
     pukeko_journeys,
     ribera_journeys,
     tisza_journeys,
+    zeytin_journeys,
 )
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.dallae import Dallae
@@ -40,6 +41,7 @@ from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
 from tests.foreign_banks.tisza import Tisza
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
+from tests.foreign_banks.zeytin import Zeytin
 
 type Journey = Callable[[httpx.Client, Wait], list[Step]]
 
@@ -776,5 +778,8 @@ BANKS = {
         gauja_journeys.second,
         r"\bpk-\w{4}-\w{4}\b|\bM\d{13}\b|(?<=/authorisations/)\d{8}",
         "(consent|transaction|sca)Status",
+    ),
+    "zeytin": Foreign(
+        Zeytin, zeytin_journeys.first, zeytin_journeys.second, r"\bizn-[a-z0-9]{10}|\bode-\d{9}", "durum|asama"
     ),
 }
