@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from enum import Enum, auto
 
 from msgspec import structs
 
@@ -12,10 +11,8 @@ from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.origin import Origin
 
 HEADERS = frozenset({"location", "content-location"})
-_CONTAINER = re.compile("_?(?:links|left)", re.IGNORECASE)
-"""The names of members with links, including the misspelt name in one interface."""
-_ENDPOINT = re.compile(r"\w+_endpoint|jwks_uri")
-"""Members in the metadata of an OAuth server (RFC 8414)."""
+_NAMES = frozenset({"type", "issuer", "iss", "aud", "$schema", "$id", "@context", "@id"})
+"""Members whose URLs only name something: a kind of error (RFC 9457), a server (RFC 8414), a schema."""
 _URL = re.compile(r"(https?)://([^/?#\\]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]')
 _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
@@ -24,9 +21,9 @@ _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
 def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
     """Replace `bank_url` with `client_url` at the beginning of absolute links.
 
-    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in a `_CONTAINER`, and
-    each `_ENDPOINT`. If a link in a compressed body changes, the body is sent uncompressed. If there is no link at all,
-    the same object is returned.
+    Links are `Location`, `Content-Location`, and all texts in JSON, except for those of the members in `_NAMES`. If a
+    link in a compressed body changes, the body is sent uncompressed. If there is no link at all, the same object is
+    returned.
     """
     move = _Move(bank_url.rstrip("/"), client_url.rstrip("/"))
     headers = tuple((name, move.apply(text) if name.lower() in HEADERS else text) for name, text in response.headers)
@@ -96,23 +93,13 @@ def _may_hold(text: str, host: str) -> bool:
     return host in text.lower() or "\\u" in text
 
 
-class _Role(Enum):
-    """The role of a value in the links of its document."""
-
-    OUTSIDE = auto()
-    CONTAINER = auto()
-    MEMBER = auto()
-    INSIDE = auto()
-    HREF = auto()
-
-
 def _find_places(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of all strings in a valid JSON text that may be links, including the quotes."""
-    open_: list[tuple[bool, _Role]] = [(False, _Role.OUTSIDE)]
+    open_: list[tuple[bool, bool]] = [(False, True)]
     name: str | None = None
     for token in _TOKEN.finditer(text):
         sign = token[0][0]
-        is_object, role = open_[-1]
+        is_object, has_links = open_[-1]
         if sign == "," or sign in "]}":
             name = None
             if sign != ",":
@@ -120,23 +107,13 @@ def _find_places(text: str) -> Iterator[tuple[int, int]]:
         elif sign == '"' and is_object and name is None:
             name = json.loads(token[0]) if "\\" in token[0] else token[0][1:-1]
         else:
-            role = _role(role, name) if is_object and name is not None else role
+            # Elements of an array have the name of the array.
+            has_links = name not in _NAMES if is_object else has_links
             if sign != '"':
-                open_.append((sign == "{", role))
+                open_.append((sign == "{", has_links))
                 name = None
-            elif role in (_Role.MEMBER, _Role.HREF):
+            elif has_links:
                 yield token.span()
-
-
-def _role(above: _Role, name: str) -> _Role:
-    """Return the role of a member. Elements of an array have the role of the array."""
-    if _CONTAINER.fullmatch(name):
-        return _Role.CONTAINER
-    if above is _Role.OUTSIDE:
-        return _Role.HREF if _ENDPOINT.fullmatch(name) else _Role.OUTSIDE
-    if above is _Role.CONTAINER:
-        return _Role.MEMBER
-    return _Role.HREF if name == "href" else _Role.INSIDE
 
 
 def _literal(literal: str, move: _Move) -> str:
