@@ -101,7 +101,7 @@ def _drop_spoiling(learned: LearnedInterface, tried: _Tried, attempt: Callable[[
 
 def _invent_values(learned: LearnedInterface) -> OtherValues:
     wrong = [check for own in learned.checks.values() for check in own if check.condition.kind == "credentials"]
-    personal = {place for check in wrong for place in (check.condition.owner, check.condition.place)}
+    personal = {place for check in wrong for place in (check.condition.owner[-2:], check.condition.place)}
     values = invent_values(learned.seen, learned.world.is_ok, personal, learned.scopes.iban_country)
     return replace(values, mistyped={number for check in wrong for number in check.shown_by})
 

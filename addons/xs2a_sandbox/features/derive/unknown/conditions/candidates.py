@@ -2,23 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import permutations
-from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.conditions.credentials import conditions_on_secrets
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import conditions_on_things
 from xs2a_sandbox.features.derive.unknown.conditions.on_values import conditions_on_value, limits
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
-
-SECRETS = "our_secrets"
-"""The collection with the secret that each name was first let in with."""
 
 _LEAST = 6
 """The least length of a request's id, if the recording shows no shorter one."""
@@ -59,7 +54,7 @@ def _possible(
         yield from conditions_on_value(place, wanted, others, is_success, scopes)
     yield from _on_presence(wanted, others, 20 if is_success else 97)
     if not is_success or wanted[0].text:
-        yield from _on_credentials(scopes, operation, wanted, others)
+        yield from conditions_on_secrets(scopes, operation, wanted, others)
     for place in places_in(wanted) if not is_success else ():
         if not any(one.at(place) is not None for one in others):
             yield from limits(place, wanted, others)
@@ -150,53 +145,3 @@ def _on_presence(wanted: Sequence[SeenExchange], others: Sequence[SeenExchange],
                     f"{source} is not none and {source} not in {literal(sorted(theirs))}", rank, "choice", place
                 )
             yield Condition(f"{source} == {literal(value)}", rank, "choice", place)
-
-
-def _on_credentials(
-    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
-) -> Iterator[Condition]:
-    """A known name with another secret. Unknown names are let in, because the recording does not show all."""
-    lookups = scopes.lookups[operation]
-    if any(lookup.rows and lookup.place[0] != "form" for lookup in lookups):
-        return
-    if not any(one.status in (401, 403) or (one.document is None and one.text) or one.status == 200 for one in wanted):
-        return
-    ids = {lookup.place for lookup in lookups if not lookup.rows}
-    ids |= {place for place, _ in scopes.secondary[operation]}
-    pages = " ".join(page.text for page in scopes.world.operation_of if "<form" in page.text)
-    for one in wanted:
-        # A value that a page offers is not a name.
-        offered = {place for place, value in one.slots() if f'name="{place[-1]}" value="{value}"' in pages}
-        values: dict[Place, Any] = {
-            place: value for place, value in one.slots() if place not in ids | offered and len(place) == 2
-        }
-        in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
-        pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]
-        pairs.sort(key=lambda pair: pair[1][0] not in ("path", pair[0][0]))
-        values |= in_path
-        # Requests of other operations name the customer, too, but neither secret nor decision.
-        told = {place for place, value in values.items() if scopes.world.users.get(str(value), set()) - {operation}}
-        pairs = [(place, name) for place, name in pairs if name in told and place not in told] or pairs
-        for place, name in pairs:
-            both = [(other.at(name), other.at(place)) for other in others]
-            shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]
-            if any(named and not secret for named, secret in both):
-                # A decision, which may come without more.
-                continue
-            names, secrets = dict(shown), {secret for _, secret in shown}
-            is_repeated = len(names) == 1 or len(shown) > len(names)
-            is_one_to_one = len(names) == len(set(shown)) == len(secrets) and is_repeated
-            good, value = names.get(values[name]), values[place]
-            if not is_one_to_one or not isinstance(good, str) or not value or good in (value, DROPPED):
-                continue
-            if not date_form(values[name]) and not date_form(value):
-                known = " or ".join(
-                    f"{source_of(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
-                    for owner, secret in sorted(names.items())
-                )
-                yield Condition(f"{known} or {other_secret(name, place)}", 44, "credentials", place, owner=name)
-
-
-def other_secret(name: Place, place: Place) -> str:
-    """Return the condition that a name came with another secret before."""
-    return f"(state.{SECRETS}[{source_of(name)} ~ ''].secret or {source_of(place)}) != {source_of(place)}"

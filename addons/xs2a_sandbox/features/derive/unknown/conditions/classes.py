@@ -100,13 +100,17 @@ def _error_name(status: int, said: Sequence[tuple[Place, Any]]) -> str:
 
 
 def _repeated(world: World) -> set[Place]:
-    """Return places of errors whose values occur again: those of codes, and not of the ids of errors."""
+    """Return places of errors whose values are words or occur again: those of codes, and not of the ids of errors."""
     values: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
     for one in world.operation_of:
         if not world.is_ok[one]:
             for place, value in leaves(one.document):
                 values[place][str(value)] += 1
-    return {place for place, counts in values.items() if counts.total() == 1 or len(counts) < counts.total()}
+    return {
+        place
+        for place, counts in values.items()
+        if len(counts) in (1, *range(counts.total())) or not any(map(world.ids.has, counts))
+    }
 
 
 def _error(one: SeenExchange, is_code: Callable[[SeenExchange, Place, Any], bool]) -> tuple[tuple[Place, Any], ...]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.expression_text import expression, literal
-from xs2a_sandbox.features.derive.unknown.conditions.candidates import other_secret
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.conditions.credentials import other_secret
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import repeated
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
@@ -156,12 +156,13 @@ def guess_other_owner(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A customer cannot decide on a payment from an account of somebody else: the page says so (403)."""
     page = next((one for one in known.oks if one.status in (302, 303)), None)
     secret = next((condition for condition in known.conditions if condition.kind == "credentials"), None)
-    customers = {one.at(secret.owner) for one in known.oks if one.at(secret.owner) is not None} if secret else set()
+    owner = source_of(secret.owner) if secret else "none"
+    customers = {known.scopes.value(owner, one, after=False) for one in known.oks} - {None}
     if page is None or secret is None or len(customers) != 1:
         return
     texts = [value for rows in known.scopes.world.rows for row in rows.entries for value in row.values()]
     accounts = list(dict.fromkeys(text for text in texts if isinstance(text, str) and FORMATS["iban"](text)))
-    is_customer = f"{source_of(secret.owner)} == {literal(customers.pop())}"
+    is_customer = f"{owner} == {literal(customers.pop())}"
     for lookup in known.lookups:
         for kind, _ in lookup.kinds:
             sent = [dict(leaves(thing.created.body)) for thing in kind.things]

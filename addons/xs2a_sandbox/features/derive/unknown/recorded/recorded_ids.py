@@ -24,12 +24,14 @@ class RecordedIds:
 
 def find_ids(seen: Sequence[SeenExchange]) -> RecordedIds:
     ids = RecordedIds(are_redacted(seen))
-    columns: defaultdict[tuple[Place, int, int], set[str]] = defaultdict(set)
+    columns: defaultdict[tuple[Place, int, str, int], set[str]] = defaultdict(set)
     for one in seen:
         for place, value in answer_values(one):
             anywhere = tuple("*" if isinstance(step, int) else step for step in place)
+            before = ""
             for position, text in enumerate(parts(value)):
                 if len(text) >= _LEAST:
-                    columns[anywhere, position, len(text)].add(text)
+                    columns[anywhere, position, before, len(text)].add(text)
+                before = "" if ids.has(text) else text
     most = (column for column in columns.values() if sum(map(ids.has, column)) * 2 >= len(column) > 1)
     return RecordedIds(ids.is_redacted, frozenset(text for column in most for text in column if not ids.has(text)))

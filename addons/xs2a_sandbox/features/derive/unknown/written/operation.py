@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, literal
-from xs2a_sandbox.features.derive.unknown.conditions.candidates import SECRETS
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, Successes, split_successes
-from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.conditions.credentials import store_secret
 from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import add_unseen_state
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
-from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
@@ -79,7 +78,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
             effects += _store_latest(learned, lookup) if "state" in after else ()
     for check in checks:
         if check.condition.owner:
-            effects.append(_store_secret(check.condition, ok))
+            effects.append(store_secret(check.condition, ok))
     value: dict[str, Any] = {"id": operation.id, "doc": _write_doc(operation)}
     address = {"method": operation.method, "path": operation.path}
     if operation.pattern[:1] == (PAGES,):
@@ -217,12 +216,6 @@ def _store_latest(learned: LearnedInterface, lookup: ThingLookup) -> Iterator[di
                 "to": {"id": braced(f"let.{lookup.name}.id")},
                 "when": f"{is_new} and let.{lookup.name}.kind == {literal(machine.kind.name)}",
             }
-
-
-def _store_secret(condition: Condition, ok: str) -> dict[str, Any]:
-    name, secret = source_of(condition.owner), source_of(condition.place)
-    first = f"state.{SECRETS}[{name} ~ '']"
-    return {"set": first, "to": {"secret": braced(secret)}, "when": f"{ok} and {name} and {secret} and not {first}"}
 
 
 def _write_respond(

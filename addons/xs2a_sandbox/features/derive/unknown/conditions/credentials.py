@@ -1,0 +1,106 @@
+"""Names of customers, and the secrets that belong to them, such as passwords and codes."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Any
+
+from xs2a_sandbox.features.derive.expression_text import braced, literal
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.redaction.values import DROPPED
+
+_SECRETS = "our_secrets"
+"""The collection with the secrets that each name was first let in with."""
+_CUSTOMER = re.compile("psu|user|customer|login")
+"""Words in the names of headers with the name of a customer."""
+
+
+def conditions_on_secrets(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """A known name with another secret. Unknown names are let in, because the recording does not show all.
+
+    The name is in the same request, or an earlier request about the same thing had it.
+    """
+    lookups = scopes.lookups[operation]
+    if any(lookup.rows and lookup.place[0] != "form" for lookup in lookups):
+        return
+    if not any(one.status in (401, 403) or (one.document is None and one.text) or one.status == 200 for one in wanted):
+        return
+    ids = {lookup.place for lookup in lookups if not lookup.rows}
+    ids |= {place for place, _ in scopes.secondary[operation]}
+    pages = " ".join(page.text for page in scopes.world.operation_of if "<form" in page.text)
+    for one in wanted:
+        # A value that a page offers is not a name.
+        offered = {place for place, value in one.slots() if f'name="{place[-1]}" value="{value}"' in pages}
+        values: dict[Place, Any] = {
+            place: value for place, value in one.slots() if place not in ids | offered and len(place) == 2
+        }
+        in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
+        pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]
+        pairs.sort(key=lambda pair: pair[1][0] not in ("path", pair[0][0]))
+        earlier = dict(_find_earlier_names(scopes, operation, one))
+        values |= in_path
+        # Requests of other operations name the customer, too, but neither secret nor decision.
+        told = {place for place, value in values.items() if scopes.world.users.get(str(value), set()) - {operation}}
+        pairs = [(place, name) for place, name in pairs if name in told and place not in told] or pairs
+        fields = [place for place in values if place[0] == "form" and place not in told]
+        pairs += [(place, name) for name in earlier for place in fields]
+        values |= earlier
+        for place, name in pairs:
+            both = [(_read(scopes, other, name), other.at(place)) for other in others]
+            shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]
+            if name not in earlier and any(named and not secret for named, secret in both):
+                # A decision, which may come without more.
+                continue
+            names, secrets = dict(shown), {secret for _, secret in shown}
+            is_repeated = len(names) == 1 or len(shown) > len(names)
+            is_one_to_one = len(names) == len(set(shown)) == len(secrets) and is_repeated
+            good, value = names.get(values[name]), values[place]
+            if not is_one_to_one or not isinstance(good, str) or not value or good in (value, DROPPED):
+                continue
+            if not date_form(values[name]) and not date_form(value):
+                known = " or ".join(
+                    f"{source_of(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
+                    for owner, secret in sorted(names.items())
+                )
+                yield Condition(f"{known} or {other_secret(name, place)}", 44, "credentials", place, owner=name)
+
+
+def _find_earlier_names(
+    scopes: ExchangeScopes, operation: LearnedOperation, one: SeenExchange
+) -> Iterator[tuple[Place, str]]:
+    """Yield what earlier forms and headers about the things in a request said, and could be the customer's name."""
+    for lookup in scopes.lookups[operation]:
+        for root in ("form", "headers"):
+            said = scopes.value(f"let.{lookup.name}.{root}", one, after=False)
+            for name, value in said.items() if isinstance(said, Mapping) else ():
+                if root == "form" or _CUSTOMER.search(name):
+                    yield ("let", lookup.name, root, name), value
+
+
+def _read(scopes: ExchangeScopes, one: SeenExchange, place: Place) -> Any:
+    return scopes.value(source_of(place), one, after=False) if place[0] == "let" else one.at(place)
+
+
+def other_secret(name: Place, place: Place) -> str:
+    """Return the condition that a name came with another secret before."""
+    return f"({_known_secret(name, place)} or {source_of(place)}) != {source_of(place)}"
+
+
+def store_secret(condition: Condition, ok: str) -> dict[str, Any]:
+    """Return the effect that keeps the first secret of a name."""
+    name, secret = source_of(condition.owner), source_of(condition.place)
+    known = _known_secret(condition.owner, condition.place)
+    entry, _, _ = known.rpartition(".")
+    return {"set": entry, "to": {"secret": braced(secret)}, "when": f"{ok} and {name} and {secret} and not {known}"}
+
+
+def _known_secret(name: Place, place: Place) -> str:
+    """Return the expression for the secret that a name has at a place."""
+    return f"state.{_SECRETS}[{source_of(name)} ~ {literal(f' {place[-1]}')}].secret"
