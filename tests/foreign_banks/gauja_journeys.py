@@ -186,7 +186,7 @@ def first(client: httpx.Client, wait: Wait) -> list[Step]:
     }
     app.call("consent is valid", "GET", f"consents/{consent}", 200, members | {"signedOn": app.day(0)})
     shown = {"accounts.#": 2, "accounts.0.currency": "EUR", "accounts.0.ownerName": "Liene Ozola"}
-    account = app.read("accounts", "accounts", shown).pick("accounts", product="Norēķinu konts")
+    account = app.read("accounts", "accounts", shown).find("accounts.0") or {}
     iban, place = str(account.get("iban")), f"accounts/{account.get('resourceId')}"
     booked = cents(app.read("balances", f"{place}/balances", {"account.iban": iban, "balances.#": 2}))
     query: dict[str, Any] = {"bookingStatus": "booked", "dateFrom": app.day(-80)}
@@ -257,7 +257,7 @@ def second(client: httpx.Client, wait: Wait) -> list[Step]:
     app.consent = small
     shown = {"accounts.0.iban": re.compile(r"^LV\d\dGAUJ\d{13}$"), "accounts.0.ownerName": str}
     rows = app.read("accounts", "accounts", shown)
-    account = rows.pick("accounts", product="Norēķinu konts")
+    account = rows.find("accounts.0") or {}
     iban, place = str(account.get("iban")), f"accounts/{account.get('resourceId')}"
     booked = cents(app.read("balances", f"{place}/balances", {"account.iban": iban}))
     members: dict[str, Any] = {"account.iban": rows.find("accounts.1.iban"), "balances.#": 2}

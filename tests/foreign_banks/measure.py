@@ -69,7 +69,7 @@ def find_chains(steps: Sequence[Step], names: Sequence[Step], things: str, state
     """Return the chain of each resource, by the id that the bank gave it.
 
     `names` are the bank's own steps: they tell which step is about which resource. `things` is a pattern for ids in
-    requests and answers, and `state` one for members with a state.
+    requests and answers, and `state` one for members with a state. Links to a state do not count.
     """
     chains: defaultdict[str, Chain] = defaultdict(list)
     for step, named in zip(steps, names, strict=True):
@@ -84,7 +84,7 @@ def find_chains(steps: Sequence[Step], names: Sequence[Step], things: str, state
 def _states(value: Any, name: str, place: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for member, inner in value.items():
-            if re.fullmatch(name, member) and isinstance(inner, str | int | Decimal):
+            if re.fullmatch(name, member) and isinstance(inner, str | int | Decimal) and not str(inner).startswith("/"):
                 yield f"{place}.{member}", inner
             yield from _states(inner, name, f"{place}.{member}")
     if isinstance(value, list):

@@ -74,12 +74,16 @@ def _is_about_hidden(one: SeenExchange) -> bool:
 def _tell_apart(
     scopes: ExchangeScopes, operation: LearnedOperation, checks: Sequence[LearnedCheck], oks: Sequence[SeenExchange]
 ) -> list[LearnedCheck]:
-    """Give the rarer of two errors with the same condition one that does not hold for the other, if there is one."""
+    """Give all but one of the errors with the same condition one that does not hold for the others, if there is one.
+
+    The most frequent error keeps the condition, or the one that was recorded first.
+    """
     apart: list[LearnedCheck] = []
     for check in checks:
         same = [other for other in checks if other.condition.source == check.condition.source]
+        usual = min(same, key=lambda other: (-len(other.shown_by), other.shown_by))
         rivals = [one for other in same if other.answer is not check.answer for one in other.answer.seen]
-        if rivals and len(check.shown_by) < max(len(other.shown_by) for other in same):
+        if rivals and check.answer is not usual.answer:
             own = [one for one in check.answer.seen if one.number in check.shown_by]
             if condition := _best(scopes, operation, own, [*oks, *rivals]):
                 check = replace(check, condition=condition)

@@ -123,7 +123,9 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     if one.document is not None:
         asked = {step for place, _ in leaves(one.body) for step in place}
         sent = {_last_name(place) for _, thing in world.named(one) for place, _ in leaves(thing.created.body)}
-        return frozenset(_members(one.document, asked, sent))
+        alike = (leaf for other in world.operation_of[one].seen for leaf in leaves(other.document))
+        cursors = {place for place, value in alike if world.cursors.intersection(parts(value))}
+        return frozenset(_members(one.document, asked, sent, cursors))
     if one.answer_headers.get("location"):
         return redirect_choices(world, one)
     if fields := field_names(one.text):
@@ -134,14 +136,14 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     return re.sub(r"\d+", "#", text)
 
 
-def _members(document: Any, asked: set[Any], sent: set[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the places of members, except for those that repeat the request, or that of the thing.
+def _members(document: Any, asked: set[Any], sent: set[Any], cursors: set[Place]) -> Iterator[tuple[Any, Any]]:
+    """Yield the places of members, except for those that repeat the request, or that of the thing, and for cursors.
 
     The entries of a list count as one, but each link counts by its word.
     """
     for place, value in leaves(document):
         plain = tuple("*" if isinstance(step, int) else step for step in place)
-        if not any(step in asked for step in plain) and _last_name(place) not in sent:
+        if not any(step in asked for step in plain) and _last_name(place) not in sent and place not in cursors:
             yield (plain[:-1] if value == [] else plain[: plain.index("*")] if "*" in plain else plain), None
     yield from _relations(document)
 

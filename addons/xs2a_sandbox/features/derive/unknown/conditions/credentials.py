@@ -39,7 +39,9 @@ def conditions_on_secrets(
         # A value that a page offers is not a name.
         offered = {place for place, value in one.slots() if f'name="{place[-1]}" value="{value}"' in pages}
         values: dict[Place, Any] = {
-            place: value for place, value in one.slots() if place not in ids | offered and len(place) == 2
+            place: value
+            for place, value in one.slots()
+            if place not in ids | offered and len(place) == 2 and place[1] not in scopes.nonces
         }
         in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
         pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]

@@ -22,6 +22,8 @@ type Pages = Sequence[tuple[SeenExchange, list[dict[str, Any]]]]
 """The entries that each exchange shows."""
 _TO = ("to", "until", "before", "end", "max", "bis")
 """Parts of the names of parameters for the last day."""
+_SIZE = re.compile("size|limit|count", re.IGNORECASE)
+"""Parts of the names of parameters for the number of entries on a page."""
 _PERIODS = {"from": ("to",), "since": ("until", "before"), "start": ("end",), "after": ("before",)}
 """Words in the names of parameters for the first day of a period, and for its last day."""
 
@@ -275,7 +277,7 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
             if str(value) in scopes.world.cursors:
                 paging = replace(paging, cursor=place)
             elif (number := _number(value)) is not None:
-                if 1 < number == len(rows) <= len(entries):
+                if number == len(rows) <= len(entries) and (number > 1 or _SIZE.search(str(place[-1]))):
                     size = size or place
                 elif number > 3 and start == number:
                     paging = replace(paging, skip=place)
@@ -356,8 +358,10 @@ def _default_size(scopes: ExchangeScopes, listing: Listing, pages: Pages, size: 
             continue
         told = dict(leaves(one.document))
         for place in shown:
-            if isinstance(told.get(place), int) and place[: len(listing.place)] != listing.place:
-                return int(told[place])
+            number = told.get(place)
+            # A number that is always that of the entries is not the size that a page can have.
+            if isinstance(number, int) and number > len(rows) and place[: len(listing.place)] != listing.place:
+                return number
         if 1 < len(rows) < len(listing.entries[listing.key(scopes, one)]) and len(rows) % 5 == 0:
             return len(rows)
     return 10
@@ -366,6 +370,8 @@ def _default_size(scopes: ExchangeScopes, listing: Listing, pages: Pages, size: 
 def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
     """Give the scopes the values that the cassette will compute for each answer with the list."""
     paging = listing.paging
+    every = (told for one in listing.operation.seen for told in leaves(one.document))
+    cursors = {place for place, value in every if isinstance(value, str) and value in scopes.world.cursors}
     for one in listing.operation.seen:
         rows = value_at(one.document, listing.place)
         if not isinstance(rows, list):
@@ -384,7 +390,7 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
         if len(rows) < min(size, total - skip):
             # A filter that was not learned has left out the others.
             total = skip + len(rows)
-        cursors = (value for _, value in leaves(one.document) if isinstance(value, str))
+        told = dict(leaves(one.document))
         values = {
             "rows": rows,
             "total": total,
@@ -393,7 +399,7 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
             "page": page,
             "pages": -(-total // size) if size else 0,
             "next_link": value_at(one.document, paging.link[0]) if paging.link else None,
-            "next_cursor": next((value for value in cursors if value in scopes.world.cursors), None),
+            "next_cursor": next((told[place] or None for place in cursors if place in told), None),
         }
         scopes.add(one, values)
 

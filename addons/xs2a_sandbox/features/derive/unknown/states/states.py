@@ -368,10 +368,12 @@ def _add_change(
     """Note that a thing has changed between the last request that changed it and the one that shows it."""
     waited = int((shown.time - changed.time).total_seconds())
     is_by_time = waited > _AT_ONCE
-    thing.changes.append(StateChange(shown.number, after, "time" if is_by_time else "reading"))
+    end = _find_end(thing, changed, shown) if is_by_time else None
+    number = _find_first_after(world, thing, changed, shown) if is_by_time else shown.number
+    thing.changes.append(StateChange(number, after, "time" if is_by_time else "reading"))
     if after in machine.later(before):
         return
-    if is_by_time and (end := _find_end(thing, changed, shown)):
+    if end:
         machine.by_end.append(ByEnd(before, after, end[0], shown, end[1]))
     elif is_by_time and all(change.before != before for change in machine.by_time):
         # Apps wait a little longer than they must.
@@ -381,6 +383,16 @@ def _add_change(
         since = [one for one in thing.events if changed.number < one.number <= shown.number]
         reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
         machine.by_reading.append(ByReading(before, after, len(reads), shown))
+
+
+def _find_first_after(world: World, thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> int:
+    """Return the number of the first exchange after as much time as when the new state was shown.
+
+    An app often looks at the state only after a request was refused because of it.
+    """
+    known = max([changed.number, *(number for number, _ in thing.states if number < shown.number)])
+    later = (one for one in world.operation_of if known < one.number <= shown.number)
+    return min(one.number for one in later if (shown.time - one.time).total_seconds() <= _AT_ONCE)
 
 
 def _add_unseen(world: World, machine: StateMachine, thing: LearnedThing) -> None:
@@ -404,15 +416,16 @@ def _replace_by_newer(machine: StateMachine, thing: LearnedThing) -> None:
     others = [other for other in machine.kind.things if other is not thing]
     for at, own in enumerate(thing.changes):
         by_itself: list[ByTime | ByReading] = [*machine.by_time, *machine.by_reading]
-        change = next((one for one in by_itself if one.one.number == own.number), None)
-        if change is None or own.by == "request" or change.after != own.state:
+        shown = (one for one in by_itself if one.after == own.state and one.one in thing.events)
+        change = next((one for one in shown if one.one.number >= own.number), None)
+        if change is None or own.by == "request":
             continue
         before = max((one.number for one in thing.changes[:at]), default=thing.created.number)
         newer = [
             one.number
             for other in others
             for one in other.changes
-            if one.by == "request" and one.state == change.before and before < one.number < own.number
+            if one.by == "request" and one.state == change.before and before < one.number < change.one.number
         ]
         if newer:
             machine.by_newer.append(ByNewer(change.before, change.after, change.one))
@@ -441,7 +454,18 @@ def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -
             end = form.moment(value) + timedelta(days=0 if form.has_time or is_first_day else 1)
             if changed.time < end <= shown.time:
                 return place, is_first_day
+        elif is_last_day(thing, value) and changed.time < thing.created.time + timedelta(days=value) <= shown.time:
+            return place, False
     return None
+
+
+def is_last_day(thing: LearnedThing, days: Any) -> bool:
+    """Return whether an answer about a thing shows the day that is so many days after it was made."""
+    if type(days) is not int or not 1 < days < 1000:
+        return False
+    last = thing.created.time.date() + timedelta(days=days)
+    told = (value for one in thing.events for _, value in leaves(one.document))
+    return any(form.day(value) == last for value in told if (form := date_form(value)))
 
 
 def _add_request(world: World, machine: StateMachine, thing: LearnedThing, change: ByRequest) -> None:

@@ -92,7 +92,7 @@ def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> N
     if not fresh and chosen is None:
         return
     above = [thing for thing in world.things for text in one.parameters.values() if text in thing.key_texts]
-    if above and one.status != 201:
+    if above and (one.status != 201 or _are_names_of(world, above[-1], one, fresh, used)):
         thing = above[-1]
     else:
         kind = world.made_by(operation)
@@ -110,9 +110,24 @@ def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> N
         if not name:
             is_member = place[0] in ("body", "html") and str(value) == text and isinstance(place[-1], str)
             name = identifier(str(place[-1] if is_member else _later(used, text, one)[0][1][-1]))
-            name = f"{name}_{len(thing.keys)}" if name in thing.keys else name
-            thing.kind.told.setdefault(name, told)
+            name = new_name(name, {*thing.keys, *thing.kind.told}, "_")
+            thing.kind.told[name] = told
         thing.keys[name] = (value, one.number)
+
+
+def _are_names_of(world: World, thing: LearnedThing, one: SeenExchange, fresh: _Fresh, used: _Uses) -> bool:
+    """Return whether new keys name a thing itself: others of its kind got such keys when they were made.
+
+    A customer's page can belong to a consent, or to an authorisation of it that the app has to start first.
+    """
+    ids = {thing.kind.told[key] for key, (value, _) in thing.keys.items() if str(value) in one.parameters.values()}
+    names: set[str] = set()
+    for other in thing.kind.made_by.seen:
+        told = dict(answer_values(other))
+        own = {parts(told.get(place))[position:][:1].pop() for _, place, position in ids if parts(told.get(place))}
+        names |= {text for value in told.values() for text in parts(value)} - own
+    places = {(world.operation_of[user], at) for name in names for user, at in used.get(name, ())}
+    return any((world.operation_of[user], at) in places for text in fresh for user, at in _later(used, text, one))
 
 
 def _is_chosen(world: World, one: SeenExchange, text: str, used: _Uses) -> bool:

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from itertools import combinations
 from typing import Any
 
@@ -19,7 +18,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import paid_by_now
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
-from xs2a_sandbox.features.derive.unknown.states.states import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.states import StateMachine, is_last_day
 from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World
@@ -102,17 +101,10 @@ def _end(world: World, kind: ThingKind, machine: StateMachine) -> str | None:
             over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
             return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
     for place, value in leaves(kind.example.body):
-        if place in words and isinstance(value, int) and 1 < value < 1000 and _is_last_day(kind, value):
+        if place in words and is_last_day(kind.things[0], value):
             over = f"clock.seconds > it.made + {expression('it.sent', place)} * {_DAY}"
             return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
     return None
-
-
-def _is_last_day(kind: ThingKind, days: int) -> bool:
-    """Return whether an answer about a thing shows the day that is so many days after it was made."""
-    last = kind.example.time.date() + timedelta(days=days)
-    told = (value for one in kind.things[0].events for _, value in leaves(one.document))
-    return any(form.day(value) == last for value in told if (form := date_form(value)))
 
 
 def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
@@ -123,8 +115,9 @@ def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
     for kind, key in lookup.kinds:
         id = lookup.source if key == kind.id else f"(state.{NAMES}[{lookup.source}].{kind.name} ~ '')"
         name = lookup.name if len(lookup.kinds) == 1 else f"{lookup.name}_{kind.name}"
-        name = f"{name}_{key}" if name in made else name
-        made[name] = {"shape": f"{kind.name}-now", "of": braced(f"state.{collection(kind)}[{id}]")}
+        found = {"shape": f"{kind.name}-now", "of": braced(f"state.{collection(kind)}[{id}]")}
+        if found not in made.values():
+            made[f"{name}_{key}" if name in made else name] = found
     if len(made) > 1:
         made[lookup.name] = braced(" or ".join(f"let.{name}" for name in made))
     return made
