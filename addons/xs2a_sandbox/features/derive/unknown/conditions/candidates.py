@@ -52,7 +52,7 @@ def _possible(
         yield Condition("body is none", 10, "unreadable")
     for place in places_in(others):
         yield from conditions_on_value(place, wanted, others, is_success, scopes)
-    yield from _on_presence(wanted, others, 20 if is_success else 97)
+    yield from _on_presence(scopes, operation, wanted, others, 20 if is_success else 97)
     if not is_success or wanted[0].text:
         yield from conditions_on_secrets(scopes, operation, wanted, others)
     for place in places_in(wanted) if not is_success else ():
@@ -126,7 +126,13 @@ def _on_headers(
                     yield Condition(f"{source} == {literal(one.headers[name])}", 2, "header", place)
 
 
-def _on_presence(wanted: Sequence[SeenExchange], others: Sequence[SeenExchange], rank: int) -> Iterator[Condition]:
+def _on_presence(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    wanted: Sequence[SeenExchange],
+    others: Sequence[SeenExchange],
+    rank: int,
+) -> Iterator[Condition]:
     for place in places_in(wanted):
         if not any(one.at(place) is not None for one in others):
             yield Condition(f"{source_of(place)} is not none", 75, "present", place)
@@ -139,9 +145,12 @@ def _on_presence(wanted: Sequence[SeenExchange], others: Sequence[SeenExchange],
         if len(mine) == 1 and theirs and not mine & theirs and is_choice:
             (value,) = mine
             source = source_of(place)
+            words = [one.at(place) for one in operation.seen if scopes.is_ok[one]]
+            # The bank's own word for the usual choice is not known: it is each word that has no condition.
+            is_hidden = scopes.is_redacted and not is_words(value) and words.count(value) * 2 > len(words)
             if len(theirs) == 1 and all(map(is_words, theirs)) and not is_words(value):
                 # Redaction has hidden the word: it is the other one.
                 yield Condition(
                     f"{source} is not none and {source} not in {literal(sorted(theirs))}", rank, "choice", place
                 )
-            yield Condition(f"{source} == {literal(value)}", rank, "choice", place)
+            yield Condition(f"{source} == {literal(value)}", rank + is_hidden, "choice", place)

@@ -1,11 +1,12 @@
 """Finds when an operation gives each answer: a condition that holds for its requests and for no other."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import takewhile
 
+from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.candidates import candidates
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
@@ -127,13 +128,15 @@ def split_successes(
     oks = sorted((one for one in classes if one.is_ok), key=lambda one: len(one.seen))
     found: list[tuple[Condition | None, AnswerClass]] = []
     while len(oks) > 1:
-        possible = []
+        possible, by_kind = [], []
         for answer in oks:
             others = [one for other in oks if other is not answer for one in other.seen]
             # After too many wrong secrets, a request is not answered as it asks.
             wanted = [one for one in answer.seen if _count_refused(scopes, one) < 2] or answer.seen
             if condition := _best(scopes, operation, wanted, others, is_success=True):
                 possible.append((condition, answer))
+            by_kind += [(condition, answer) for condition in _best_by_kind(scopes, operation, wanted, others)]
+        possible = possible or by_kind
         if not possible:
             oks = [max(oks, key=lambda answer: (any(map(scopes.world.made, answer.seen)), len(answer.seen)))]
             break
@@ -141,6 +144,19 @@ def split_successes(
         found.append(best)
         oks.remove(best[1])
     return [*found, *((None, one) for one in oks)]
+
+
+def _best_by_kind(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """Yield the best conditions that hold only for things of one kind, such as what the customer decides on payments."""
+    for lookup in scopes.lookups[operation]:
+        for kind, _ in lookup.kinds if len(lookup.kinds) > 1 else ():
+            is_kind = f"let.{lookup.name}.kind == {literal(kind.name)}"
+            if all(scopes.holds(is_kind, one) for one in wanted):
+                same = [one for one in others if scopes.holds(is_kind, one)]
+                if same and (best := _best(scopes, operation, wanted, same, is_success=True)):
+                    yield replace(best, source=f"{is_kind} and ({best.source})")
 
 
 def _count_refused(scopes: ExchangeScopes, one: SeenExchange) -> int:

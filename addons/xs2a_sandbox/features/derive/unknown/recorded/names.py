@@ -18,13 +18,13 @@ def is_id(text: str, *, is_redacted: bool = False) -> bool:
         return False
     if any(character.isdecimal() for character in text):
         return True
+    if len(text) >= 10 and text.isalpha() and len(re.findall("[a-z][A-Z]|[A-Z][a-z]", text)) * 3 >= len(text):
+        # Names such as accountNumber change between small and capital letters less often.
+        return True
     if is_redacted:
         return len(text) >= _LONG and text.isalpha() and text.isupper()
     if len(text) < 6 or not re.search("[aeiouyAEIOUY]", text):
         return len(text) >= 6
-    if len(text) >= 10 and text.isalpha() and len(re.findall("[a-z][A-Z]|[A-Z][a-z]", text)) * 3 >= len(text):
-        # Names such as accountNumber change between small and capital letters less often.
-        return True
     return text.isupper() and len(text) >= 8 and "_" not in text and not _can_be_said(text)
 
 
