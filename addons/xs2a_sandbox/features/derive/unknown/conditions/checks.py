@@ -149,7 +149,7 @@ def split_successes(
 def _best_by_kind(
     scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
 ) -> Iterator[Condition]:
-    """Yield the best conditions that hold only for things of one kind, such as what the customer decides on payments."""
+    """Yield the best conditions that hold only for things of one kind, such as for decisions on payments."""
     for lookup in scopes.lookups[operation]:
         for kind, _ in lookup.kinds if len(lookup.kinds) > 1 else ():
             is_kind = f"let.{lookup.name}.kind == {literal(kind.name)}"

@@ -13,18 +13,30 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLoo
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 _REASON = "what the answers in all recorded states have"
+AS_MADE = "the answer that made it"
 
 
-def add_unseen_state(scopes: ExchangeScopes, operation: LearnedOperation, oks: Successes) -> Successes:
+def add_unseen_state(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    oks: Successes,
+    classes: Mapping[LearnedOperation, Sequence[AnswerClass]],
+) -> Successes:
     """Return the successes of an operation that reads a thing, with one for other states than the recorded ones.
 
-    If it was only read in one state, the members that others have only in some states count as those of this state.
+    If it was only read in one state, the members that others have only in some states count as those of this state. In
+    its first state, a thing is shown as in the answer that made it, if this has all that the others have.
     """
     found = _find_shown(scopes, operation)
     if found is None:
         return oks
     lookup, shown = found
     states = _states(scopes, lookup, shown)
+    if made := _find_made(scopes, lookup, shown, states, classes):
+        first = scopes.machines[lookup.kinds[0][0]].first
+        source = f"let.{lookup.name}.state == {literal(first)}"
+        oks = [(Condition(source, 31, "in state", lookup.place, lookup.name), made), *oks]
+        states = [*states, first]
     documents = [one.document for one in shown]
     sent = [member for one in shown for member in _sent(scopes, lookup, one)]
     bound = _find_bound(scopes) if len(states) == 1 else set()
@@ -38,6 +50,32 @@ def add_unseen_state(scopes: ExchangeScopes, operation: LearnedOperation, oks: S
     source = f"let.{lookup.name}.state not in {literal(states)}"
     condition = Condition(source, 31, "in state", lookup.place, lookup.name)
     return [(condition, AnswerClass(operation, True, like, "unseen-state", _REASON)), *oks]
+
+
+def _find_made(
+    scopes: ExchangeScopes,
+    lookup: ThingLookup,
+    shown: Sequence[SeenExchange],
+    states: Sequence[Any],
+    classes: Mapping[LearnedOperation, Sequence[AnswerClass]],
+) -> AnswerClass | None:
+    """Return the answer that makes a thing, if nobody has read the thing in its first state."""
+    kind = lookup.kinds[0][0]
+    own = [answer for answer in classes[kind.made_by] if any(map(scopes.world.made, answer.seen))]
+    if len(lookup.kinds) > 1 or scopes.machines[kind].first in states or not own:
+        return None
+    made = max(own, key=lambda answer: len(answer.seen))
+    # Only links are for the first state alone. Otherwise, the answers show other sides of the thing.
+    links = {name for name, value in _members(made.seen[0].document) if _has_only_links(value)}
+    names = {name for name, _ in _members(made.seen[0].document)} - links
+    is_alike = all(names == {name for name, _ in _members(one.document)} - links for one in shown)
+    return replace(made, name="as-made", like=AS_MADE) if is_alike and links else None
+
+
+def _has_only_links(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value) and all(map(_has_only_links, value.values()))
+    return isinstance(value, str) and is_link(value)
 
 
 def _find_shown(

@@ -104,6 +104,22 @@ def without_unknown(
     return change_templates(answer, rename)
 
 
+def show_thing(learned: LearnedInterface, operation: LearnedOperation, made: AnswerClass, name: str) -> dict[str, Any]:
+    """Return the answer that made a thing, or changed it, as one that only shows the thing `let.NAME`."""
+    # The path of the request that made the thing, and its key, are the path now.
+    address = f"{braced('request.path')}/{braced(f'let.{name}.id')}"
+    answer = change_templates(
+        write_answer(learned, made),
+        lambda text: re.sub(r"\bbody(?=[.[])", f"let.{name}.sent", text.replace("let.new.", f"let.{name}.")),
+    )
+    answer = without_unknown(answer, operation, {name}, name)
+    answer = change_templates(
+        answer, lambda text: text.replace(f"{AFTER}.", ".").replace(address, braced("request.path"))
+    )
+    headers = {name: value for name, value in answer.get("headers", {}).items() if name != "Location"}
+    return {key: value for key, value in answer.items() if key != "status"} | {"headers": headers}
+
+
 def change_templates[T](value: T, change: Callable[[str], str]) -> T:
     """Change the texts with expressions."""
     changed: T = change_texts(value, lambda text: change(text) if "{{" in text else text)

@@ -8,14 +8,14 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, Successes, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import store_secret
-from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import add_unseen_state
+from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import AS_MADE, add_unseen_state
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
 from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
-from xs2a_sandbox.features.derive.unknown.written.answers import adopt_answer, write_answer, write_page
+from xs2a_sandbox.features.derive.unknown.written.answers import adopt_answer, show_thing, write_answer, write_page
 from xs2a_sandbox.features.derive.unknown.written.lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written.thing_entries import write_thing_entries
 from xs2a_sandbox.features.derive.unknown.written.things import (
@@ -48,7 +48,8 @@ class WrittenOperation:
 
 def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> WrittenOperation:
     scopes, checks = learned.scopes, learned.checks[operation]
-    oks = add_unseen_state(scopes, operation, split_successes(scopes, operation, learned.classes[operation]))
+    split = split_successes(scopes, operation, learned.classes[operation])
+    oks = add_unseen_state(scopes, operation, split, learned.classes)
     names = _outcome_names(checks)
     is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
     lets = _write_lets(learned, operation, oks)
@@ -229,7 +230,11 @@ def _write_respond(
     told = [answer for _, answer in oks]
     by_name = {names[check]: check for check in reversed(names) if check.answer not in told}
     answers = [(name, adopt_answer(learned, operation, check)) for name, check in reversed(by_name.items())]
-    answers += [(answer.name, write_answer(learned, answer)) for _, answer in oks]
+    for condition, answer in oks:
+        if condition and answer.like == AS_MADE:
+            answers.append((answer.name, show_thing(learned, operation, answer, condition.name)))
+        else:
+            answers.append((answer.name, write_answer(learned, answer)))
     example = learned.classes[operation][0]
     if is_page:
         answers.append(("page", {"text": write_page(learned, example), "headers": {"Content-Type": "text/html"}}))

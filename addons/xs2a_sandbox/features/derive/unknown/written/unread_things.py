@@ -1,18 +1,14 @@
 """A guess: a thing can be read at the address that the bank told, also if nobody asked for it in the recording."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
-from xs2a_sandbox.features.derive.unknown.scopes import AFTER
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.answers import (
     adopt_answer,
-    change_templates,
+    show_thing,
     without_unknown,
-    write_answer,
 )
 from xs2a_sandbox.features.derive.unknown.written.operation import PAGES, WrittenOperation
 from xs2a_sandbox.features.derive.unknown.written.things import write_lookup
@@ -41,15 +37,7 @@ def _write(learned: LearnedInterface, kind: ThingKind, operation: LearnedOperati
     machine = scopes.machines.get(kind)
     changed = (one for one in learned.classes[operation] if one.is_ok and one.seen[0].document is not None)
     shown = next((one for one in changed if machine and machine.member in str(one.seen[0].document)), made)
-    # The path of the request that made the thing, and its key, are the path now.
-    address = f"{braced('request.path')}/{braced(f'let.{kind.name}.id')}"
-    answer = change_templates(write_answer(learned, shown), lambda text: text.replace("let.new.", f"let.{kind.name}."))
-    answer = without_unknown(answer, operation, {kind.name}, kind.name)
-    answer = change_templates(
-        answer, lambda text: text.replace(f"{AFTER}.", ".").replace(address, braced("request.path"))
-    )
-    headers = {name: value for name, value in answer.get("headers", {}).items() if name != "Location"}
-    respond: list[dict[str, Any]] = [answer | {"status": 200, "headers": headers}]
+    respond = [show_thing(learned, operation, shown, kind.name)]
     checks = [check for check in learned.checks[operation] if check.condition.kind == "unknown"]
     if known := next((check for check in checks if check.condition.name == kind.name), None):
         error = without_unknown(adopt_answer(learned, operation, known), operation, {kind.name}, kind.name)
