@@ -144,6 +144,18 @@ def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
         yield LearnedCheck(condition, again, (), is_guess=True)
 
 
+def guess_used_code(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A code that the app got in a link, and exchanges for a token, works once (RFC 6749, section 4.1.2)."""
+    for lookup in known.lookups:
+        kind, key = next(iter(lookup.kinds), (None, ""))
+        told = kind.told.get(key) if kind else None
+        unknown = known.find_check("unknown", lookup.place)
+        if unknown and told and told[1] == ("headers", "location") and lookup.place[0] == "form":
+            used = f"let.{lookup.name}.form[{literal(lookup.place[-1])}] == {lookup.source}"
+            condition = Condition(f"let.{lookup.name} and {used}", 24, "used", lookup.place, lookup.name)
+            yield unknown.guess(condition)
+
+
 def guess_form(known: KnownOperation) -> Iterator[LearnedCheck]:
     """An operation that takes a form does not take JSON: 415 (RFC 9110)."""
     takes_forms = known.oks and all(one.form is not None and one.document is not None for one in known.oks)

@@ -17,6 +17,7 @@ from xs2a_sandbox.features.derive.unknown.guesses.fields import (
     guess_repeated,
     guess_secrets,
     guess_unticked,
+    guess_used_code,
 )
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.guesses.mentions import find_mention, instead
@@ -174,6 +175,7 @@ _GUESSES = (
     guess_attempts,
     guess_other_owner,
     guess_form,
+    guess_used_code,
     guess_again,
     guess_repeated,
     guess_states,

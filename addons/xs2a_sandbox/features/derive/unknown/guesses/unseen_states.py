@@ -65,11 +65,14 @@ def _find_made(
     if len(lookup.kinds) > 1 or scopes.machines[kind].first in states or not own:
         return None
     made = max(own, key=lambda answer: len(answer.seen))
-    # Only links are for the first state alone. Otherwise, the answers show other sides of the thing.
-    links = {name for name, value in _members(made.seen[0].document) if _has_only_links(value)}
-    names = {name for name, _ in _members(made.seen[0].document)} - links
-    is_alike = all(names == {name for name, _ in _members(one.document)} - links for one in shown)
-    return replace(made, name="as-made", like=AS_MADE) if is_alike and links else None
+    # Only links are for the first state alone, and what the app has not sent can come later. Otherwise, the answers
+    # show other sides of the thing.
+    members = list(_members(made.seen[0].document))
+    names = {name for name, value in members if not _has_only_links(value)}
+    sent = {name for one in shown for name, _ in _sent(scopes, lookup, one)} - names
+    others = [{name for name, _ in _members(one.document)} for one in shown]
+    is_alike = all(names <= other and sent.isdisjoint(other) for other in others)
+    return replace(made, name="as-made", like=AS_MADE) if is_alike and len(names) > 1 else None
 
 
 def _has_only_links(value: Any) -> bool:

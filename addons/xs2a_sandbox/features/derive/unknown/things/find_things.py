@@ -208,7 +208,7 @@ def _name(world: World, used: _Uses) -> None:
     for kind in world.kinds:
         first = kind.things[0]
         told_first = [name for name, (_, number) in first.keys.items() if number == first.created.number]
-        kind.id = max(told_first or first.keys, key=lambda name: len(used.get(str(first.keys[name][0]), ())))
+        kind.id = max(told_first or first.keys, key=lambda name: _fitness(kind, name, used))
         kind.things = [thing for thing in kind.things if kind.id in thing.keys]
         kind.name = new_name(_usual_place(used, [str(first.keys[kind.id][0])]) or kind.id, taken, "_")
         taken.add(kind.name)
@@ -219,6 +219,13 @@ def _name(world: World, used: _Uses) -> None:
         texts = [str(entry[rows.key]) for entry in rows.entries]
         rows.name = new_name(_usual_place(used, texts) or rows.key, taken, "_")
         taken.add(rows.name)
+
+
+def _fitness(kind: ThingKind, key: str, used: _Uses) -> tuple[bool, int]:
+    """Return how fit a key is for the main one: a member of its own, such as an id, more than a part of a link."""
+    _, place, position = kind.told.get(key, (None, ("path",), 0))
+    is_member = place[0] in ("body", "path") and position == 0
+    return is_member, len(used.get(str(kind.things[0].keys[key][0]), ()))
 
 
 def _usual_place(used: _Uses, texts: Iterable[str]) -> str:
