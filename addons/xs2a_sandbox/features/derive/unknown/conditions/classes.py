@@ -123,8 +123,8 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     if one.document is not None:
         asked = {step for place, _ in leaves(one.body) for step in place}
         sent = {_last_name(place) for _, thing in world.named(one) for place, _ in leaves(thing.created.body)}
-        alike = (leaf for other in world.operation_of[one].seen for leaf in leaves(other.document))
-        cursors = {place for place, value in alike if world.cursors.intersection(parts(value))}
+        alike = ((other, *leaf) for other in world.operation_of[one].seen for leaf in leaves(other.document))
+        cursors = {place for other, place, value in alike if _leads_on(world, other, value)}
         return frozenset(_members(one.document, asked, sent, cursors))
     if one.answer_headers.get("location"):
         return redirect_choices(world, one)
@@ -136,14 +136,26 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     return re.sub(r"\d+", "#", text)
 
 
+def _leads_on(world: World, one: SeenExchange, value: Any) -> bool:
+    """Return whether a value is a cursor, or the address of another page of the same list."""
+    path, mark, _ = value.partition("?") if isinstance(value, str) else ("", "", "")
+    is_page = mark and one.path and path.endswith("/" + "/".join(one.path))
+    return bool(is_page or world.cursors.intersection(parts(value)))
+
+
 def _members(document: Any, asked: set[Any], sent: set[Any], cursors: set[Place]) -> Iterator[tuple[Any, Any]]:
-    """Yield the places of members, except for those that repeat the request, or that of the thing, and for cursors.
+    """Yield the places of members, except for those that repeat what was sent, or that lead to other pages.
 
     The entries of a list count as one, but each link counts by its word.
     """
     for place, value in leaves(document):
         plain = tuple("*" if isinstance(step, int) else step for step in place)
-        if not any(step in asked for step in plain) and _last_name(place) not in sent and place not in cursors:
+        if (
+            not any(step in asked for step in plain)
+            and _last_name(place) not in sent
+            and place not in cursors
+            and value != {}
+        ):
             yield (plain[:-1] if value == [] else plain[: plain.index("*")] if "*" in plain else plain), None
     yield from _relations(document)
 

@@ -32,13 +32,15 @@ _PERIODS = {"from": ("to",), "since": ("until", "before"), "start": ("end",), "a
 class Paging:
     """The parameters that choose a page: its size, and the position, number or cursor where it begins.
 
-    `link` is the place of the address of the next page in answers, with the parameters that it has.
+    The first page has the number `first`. `link` is the place of the address of the next page in answers, with the
+    parameters that it has.
     """
 
     size: Place | None = None
     default: int = 10
     skip: Place | None = None
     page: Place | None = None
+    first: int = 1
     cursor: Place | None = None
     link: tuple[Place, tuple[str, ...]] | None = None
 
@@ -287,24 +289,27 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
         per_page = int(parameters.get(size, 0)) if size else longest
         for place, value in parameters.items() if per_page else ():
             number = _number(value)
-            if place in (size, paging.skip) or number is None or (number < 2 and not size):
+            if place in (size, paging.skip) or number is None:
                 continue
-            before = (number - 1) * per_page
-            rest = before + len(rows)
-            if start == before or (number > 1 and any(told == rest for _, told in leaves(one.document))):
-                paging = replace(paging, page=place)
-                if start is not None and start < before:
-                    _fill_gap(entries, start, before)
-    link = _find_link(listing, pages, paging.page) if paging.page else None
+            for first in (1, 0):
+                before = (number - first) * per_page
+                is_told = before > 0 and any(told == before + len(rows) for _, told in leaves(one.document))
+                if is_told or (start == before and (before > 0 or (size and number == first == 1))):
+                    paging = replace(paging, page=place, first=first)
+                    if start is not None and start < before:
+                        _fill_gap(entries, start, before)
+                    break
+    link = _find_link(listing, pages, paging) if paging.page else None
     default = longest if paging.page and not size else 0
     size = size or _refused_size(scopes, listing, pages)
     return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), link=link)
 
 
-def _find_link(listing: Listing, pages: Pages, page: Place) -> tuple[Place, tuple[str, ...]] | None:
+def _find_link(listing: Listing, pages: Pages, paging: Paging) -> tuple[Place, tuple[str, ...]] | None:
     """Return the place of the address of the next page in answers, with the names of its parameters."""
+    page = paging.page or ()
     for one, _ in pages:
-        path, number = "/" + "/".join(one.path), _asked_number(_parameters(one), page, 1)
+        path, number = "/" + "/".join(one.path), _asked_number(_parameters(one), page, paging.first)
         for place, value in leaves(one.document):
             target = urlsplit(value if isinstance(value, str) else "")
             asked = dict(parse_qsl(target.query))
@@ -383,8 +388,8 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
         entries = [row for row in entries if _is_within(listing, row, asked)]
         total = len(entries)
         size = _asked_number(asked, paging.size, paging.default)
-        page = _asked_number(asked, paging.page, 1)
-        skip = (page - 1) * size if paging.page else _asked_number(asked, paging.skip, 0)
+        page = _asked_number(asked, paging.page, paging.first)
+        skip = (page - paging.first) * size if paging.page else _asked_number(asked, paging.skip, 0)
         if paging.cursor in asked and rows and rows[0] in entries:
             skip = entries.index(rows[0])
         if len(rows) < min(size, total - skip):

@@ -55,10 +55,10 @@ def check_parameters(listing: Listing, checks: Sequence[LearnedCheck]) -> Iterat
         for place in listing.untils:
             until, sign = listing.form.read(source_of(place)), ">=" if is_exclusive(place) else ">"
             yield donor.guess(Condition(f"({since} or '') {sign} ({until} or '9999')", 71, "period", place))
-    for number in (listing.paging.size, listing.paging.page):
+    for number, least in ((listing.paging.size, 1), (listing.paging.page, listing.paging.first)):
         if number and number[0] == "query":
             source = source_of(number)
-            condition = Condition(f"{source} is not none and ({source} | int) < 1", 71, "page", number)
+            condition = Condition(f"{source} is not none and ({source} | int) < {least}", 71, "page", number)
             yield donor.guess(condition, instead(donor, condition))
 
 
@@ -97,9 +97,9 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
 
     made["size"] = braced(asked(paging.size, paging.default))
     if paging.page:
-        made["page"] = braced(asked(paging.page, 1))
+        made["page"] = braced(asked(paging.page, paging.first))
         made["pages"] = "{{ (let.total + let.size - 1) // let.size }}"
-        made["skip"] = "{{ (let.page - 1) * let.size }}"
+        made["skip"] = braced(("(let.page - 1)" if paging.first else "let.page") + " * let.size")
     elif paging.cursor:
         made["skip"] = braced(f"({source_of(paging.cursor)} | replace('next-', '') | default(0) | int)")
     else:
@@ -108,7 +108,7 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
     made["rows"] = "{{ let.found[let.skip:let.skip + let.size] }}" if is_paged else "{{ let.found }}"
     if paging.link and paging.page:
         made["next_link"] = braced(
-            f"{_write_link(listing, paging.page, paging.link[1])} if let.page < let.pages else none"
+            f"{_write_link(listing, paging.page, paging.link[1])} if let.skip + let.size < let.total else none"
         )
     if paging.cursor:
         made["next_cursor"] = "{{ 'next-' ~ (let.skip + let.size) if let.skip + let.size < let.total else none }}"

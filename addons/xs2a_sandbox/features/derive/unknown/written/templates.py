@@ -89,11 +89,21 @@ class Templates:
             if not is_partial:
                 value = self.make(inner, (*place, name))
                 made[f"{name}?" if self._is_optional(value) else name] = value
-            elif source := self._find(inner, (*place, name)):
+            elif source := self._find(inner, (*place, name)) or self._find_wrapped(inner, (*place, name)):
                 made[f"{name}?"] = braced(source)
             elif sum(one is MISSING for one in inner) * 2 < len(inner):
                 made[name] = self.make([one for one in inner if one is not MISSING][:1] * len(inner), (*place, name))
         return made
+
+    def _find_wrapped(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
+        """Return the expression for an object with one member, such as a link, that only some answers have."""
+        there = [value for value in values if value is not MISSING]
+        names = {name for value in there if isinstance(value, Mapping) for name in value}
+        if len(names) != 1 or not all(isinstance(value, Mapping) and value for value in there):
+            return None
+        (name,) = names
+        inner = self._find([value if value is MISSING else value[name] for value in values], (*place, name))
+        return f"{{{literal(name)}: {inner}}} if {inner} is not none else none" if inner else None
 
     def _is_optional(self, value: Any) -> bool:
         """Return whether a template repeats a member that the request of another thing of this kind did not have."""
