@@ -71,7 +71,10 @@ def conditions_on_secrets(
                     f"{source_of(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
                     for owner, secret in sorted(names.items())
                 )
-                yield Condition(f"{known} or {other_secret(name, place)}", 44, "credentials", place, owner=name)
+                source = f"{known} or {other_secret(name, place)}"
+                if name in earlier:
+                    source = f"{source_of(place)} is not none and ({source})"
+                yield Condition(source, 44, "credentials", place, owner=name)
 
 
 def _find_earlier_names(

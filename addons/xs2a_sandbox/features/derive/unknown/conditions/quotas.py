@@ -105,7 +105,7 @@ def _find(
         Quota(kind, lookup.place, name, most, own, counts_refused)
         for limits in (numbers, [0])
         for own in counting
-        for counts_refused in (True, False)
+        for counts_refused in (False, True)
         for name in unless
         for most in limits
     ):
