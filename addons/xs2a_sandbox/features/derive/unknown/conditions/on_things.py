@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_words
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.forms import NICE, date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
@@ -68,6 +69,7 @@ def conditions_on_things(
             yield Condition(f"let.{AGAIN}", rank + 1, "used", known)
     if (kind := scopes.world.made_by(operation)) and not is_success:
         yield from _open(scopes, kind, wanted, others)
+        yield from _day_totals(scopes, kind, wanted, others)
 
 
 def repeated(place: Place) -> Condition:
@@ -116,6 +118,33 @@ def _open(
     )
     if least > most:
         yield Condition(f"{waiting} >= {least}", 80, "open")
+
+
+def _day_totals(
+    scopes: ExchangeScopes, kind: ThingKind, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """Yield when the payments of a day are together above a limit, without those that a request has ended."""
+    machine = scopes.machines.get(kind)
+    if machine is None or not wanted or not others or not scopes.world.is_payment(kind):
+        return
+    ended = [change.after for change in machine.by_request if change.after in machine.lasts]
+    of_today = "selectattr('made', 'ge', clock.seconds - clock.seconds % 86400)"
+    known = f"let.{plural(kind)} | {of_today} | rejectattr('state', 'in', {literal(ended)})"
+    for place, value in leaves(kind.example.body, ("body",)):
+        is_amount = read_number(value) is not None and not date_form(value)
+        if not is_amount or not all(read_number(one.at(place)) for one in wanted):
+            continue
+        member = literal(".".join(("sent", *map(str, place[1:]))))
+        comma = " | map('replace', ',', '.')" if isinstance(value, str) and "," in value else ""
+        sum = f"({known} | map(attribute={member}){comma} | map('decimal') | sum)"
+        total = f"{sum} + ({number_source(value, source_of(place))} or 0)"
+        least, most = (
+            pick((Decimal(str(scopes.value(total, one, after=False) or 0)) for one in ones), default=Decimal(0))
+            for pick, ones in ((min, wanted), (max, others))
+        )
+        if most < least:
+            limit = max((number for number in NICE if most <= number < least), default=most)
+            yield Condition(f"{total} > {limit.normalize():f}", 71, "limit", place)
 
 
 def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Condition]:

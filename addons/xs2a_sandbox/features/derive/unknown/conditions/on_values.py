@@ -9,6 +9,7 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import (
+    NICE,
     date_form,
     find_iban_country,
     number_source,
@@ -21,12 +22,6 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.redaction.vocabulary import is_words
 
-_NICE = [
-    Decimal(digits).scaleb(power)
-    for power in range(8)
-    for digits in ("1", "1.5", "2", "2.5", "3", "4", "5", "6", "7.5", "8", "9")
-]
-"""Numbers that a bank is likely to have as a limit."""
 _NICE_DAYS = (0, 1, 7, 14, 30, 31, 60, 90, 100, 180, 365, 366)
 
 _NOT_ABOUT_FORM = (401, 403, 404, 409, 410, 429)
@@ -134,7 +129,7 @@ def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenEx
     if above := [one for one in numbers if one[0] > floor]:
         least, read = min(above)
         hints = [number for one in wanted for number in _hints(one, bad[0]) if floor <= number < least]
-        nice = [number for number in _NICE if floor <= number < least]
+        nice = [number for number in NICE if floor <= number < least]
         limit = max(hints or nice, default=least - Decimal(1))
         yield Condition(f"({read} or 0) > {limit.normalize():f}", 49 if hints else 70, "limit", place)
 

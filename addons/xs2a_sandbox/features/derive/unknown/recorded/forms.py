@@ -121,6 +121,14 @@ def number_source(example: Any, source: str) -> str:
     return f"({source} | replace(',', '.') | decimal)" if "," in str(example) else f"({source} | decimal)"
 
 
+NICE = [
+    Decimal(digits).scaleb(power)
+    for power in range(8)
+    for digits in ("1", "1.5", "2", "2.5", "3", "4", "5", "6", "7.5", "8", "9")
+]
+"""Numbers that a bank is likely to have as a limit."""
+
+
 _COUNTRIES = tuple(map("".join, product(ascii_uppercase, repeat=2)))
 
 
