@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, order
@@ -139,9 +140,18 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
         return known.find_check("missing", condition.place)
     unknown = (check for check in known.every if check.condition.kind == "unknown")
     others = [check for check in unknown if check.condition.place[0] != "form"]
-    if not others and condition.place[0] == "path" and known.every:
-        return LearnedCheck(condition, known.invent_error(404, "unknown"), (), is_guess=True)
-    return min(others, key=lambda check: check.condition.place[0] != condition.place[0], default=None)
+    nearest = sorted(others, key=lambda check: check.condition.place[0] != condition.place[0])
+    if known.every and condition.place[0] == "path" and (not others or _is_standard_consent(known, condition)):
+        status = 403 if _is_standard_consent(known, condition) else 404
+        answer = known.invent_error(status, "unknown", nearest[0].answer if nearest else None)
+        return replace(nearest[0], answer=answer) if nearest else LearnedCheck(condition, answer, (), is_guess=True)
+    return next(iter(nearest), None)
+
+
+def _is_standard_consent(known: KnownOperation, condition: Condition) -> bool:
+    """Return whether a path names a consent of NextGenPSD2, where an unknown one gets 403 (section 14.11)."""
+    named = (one for one in known.lookups if one.place == condition.place)
+    return any(machine.member == "consentStatus" for one in named for machine in known.scopes.machines_of(one))
 
 
 def _is_like(condition: Condition, check: LearnedCheck) -> bool:

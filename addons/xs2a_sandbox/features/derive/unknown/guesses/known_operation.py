@@ -68,10 +68,10 @@ class KnownOperation:
         world.operation_of[shown] = world.operation_of[like]
         return AnswerClass(world.operation_of[like], False, [shown], name)
 
-    def invent_error(self, status: int, name: str) -> AnswerClass:
-        """Return an error in the form of the bank's errors."""
+    def invent_error(self, status: int, name: str, error: AnswerClass | None = None) -> AnswerClass:
+        """Return an error in the form of another one of the bank's errors."""
         own = (check for check in self.every if check.answer.operation is self.operation)
-        like = next(own, self.every[0]).answer.seen[0]
+        like = (error or next(own, self.every[0]).answer).seen[0]
         answers = [check.answer for check in self.every]
         document = change_status(like.document, like.status, status, find_free_number(answers))
         return self.invent_answer(like, status, name, document=document)
