@@ -77,4 +77,11 @@ class KnownOperation:
         return self.invent_answer(like, status, name, document=document)
 
     def invent_page(self, like: SeenExchange, status: int, name: str) -> AnswerClass:
-        return self.invent_answer(like, status, name, text=_PAGE, answer_headers={}, media="text/html")
+        """Return a page with the headers that all answers of the bank have."""
+        every = list(self.scopes.world.operation_of)
+        headers = {
+            header: value
+            for header, value in like.answer_headers.items()
+            if all(header in one.answer_headers for one in every)
+        }
+        return self.invent_answer(like, status, name, text=_PAGE, answer_headers=headers, media="text/html")

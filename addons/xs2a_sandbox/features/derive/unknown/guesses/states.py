@@ -96,7 +96,7 @@ def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
         is_known = any(condition.is_of_state and condition.name == lookup.name for condition in known.conditions)
         if machines and not is_known:
             condition = Condition(source, 30, "state", lookup.place, lookup.name)
-            yield LearnedCheck(condition, known.invent_page(oks[0], 404, "used-up"), (), is_guess=True)
+            yield LearnedCheck(condition, known.invent_page(oks[0], 410, "used-up"), (), is_guess=True)
 
 
 def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
