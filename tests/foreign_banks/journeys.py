@@ -17,6 +17,7 @@ import httpx
 
 from tests.foreign_banks import (
     bursztyn_journeys,
+    cottonwood_journeys,
     dallae_journeys,
     estuaire_journeys,
     gauja_journeys,
@@ -28,6 +29,7 @@ from tests.foreign_banks import (
     zeytin_journeys,
 )
 from tests.foreign_banks.bursztyn import Bursztyn
+from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.estuaire import Estuaire
 from tests.foreign_banks.gauja import Gauja
@@ -781,5 +783,8 @@ BANKS = {
     ),
     "zeytin": Foreign(
         Zeytin, zeytin_journeys.first, zeytin_journeys.second, r"\bizn-[a-z0-9]{10}|\bode-\d{9}", "durum|asama"
+    ),
+    "cottonwood": Foreign(
+        Cottonwood, cottonwood_journeys.first, cottonwood_journeys.second, r"\b(?:link|xfer)_[0-9A-Z]{16}", "status"
     ),
 }
