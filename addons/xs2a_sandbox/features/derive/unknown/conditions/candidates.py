@@ -8,7 +8,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import conditions_on_secrets
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import conditions_on_things
 from xs2a_sandbox.features.derive.unknown.conditions.on_values import conditions_on_value, limits
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.places import source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -64,8 +64,6 @@ def _possible(
             yield Condition(f"{source} is not none and {source} not in let.cursors", 47, "cursor", place)
     for place in places_in(wanted):
         values = [value for one in wanted if (value := one.at(place)) is not None and not isinstance(value, dict)]
-        if is_success and _differs(place, (*wanted, *others)):
-            continue
         for value in values:
             source = f"{source_of(place)} == {literal(value)}"
             if all(one.status == 403 for one in wanted) and (
@@ -74,12 +72,6 @@ def _possible(
                 # What one customer must not use may belong to another.
                 yield Condition(f"{source} and {asking}", 98, "value", place)
             yield Condition(source, 99, "value", place)
-
-
-def _differs(place: Place, ones: Sequence[SeenExchange]) -> bool:
-    """Return whether each request has another value at a place, such as an amount or a number of its own."""
-    texts = [str(value) for one in ones if (value := one.at(place)) is not None]
-    return len(set(texts)) == len(texts) > 2 and any(re.search(r"\d", text) for text in texts)
 
 
 def _same_headers(
@@ -136,9 +128,6 @@ def _on_presence(
     for place in places_in(wanted):
         if not any(one.at(place) is not None for one in others):
             yield Condition(f"{source_of(place)} is not none", 75, "present", place)
-    for place in places_in(others):
-        if not any(one.at(place) is not None for one in wanted):
-            yield Condition(f"{source_of(place)} is none", 50, "absent", place)
     for place in places_in([*wanted, *others]):
         mine, theirs = ({text for one in ones if isinstance(text := one.at(place), str)} for ones in (wanted, others))
         is_choice = all(re.fullmatch(r"[a-z_-]{1,20}", text) for text in mine | theirs)

@@ -291,7 +291,7 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
             number = _number(value)
             if place in (size, paging.skip) or number is None:
                 continue
-            for first in (1, 0):
+            for first in (1, 0) if _counts_from_zero(pages, place) else (1,):
                 before = (number - first) * per_page
                 is_told = before > 0 and any(told == before + len(rows) for _, told in leaves(one.document))
                 if is_told or (start == before and (before > 0 or (size and number == first == 1))):
@@ -303,6 +303,15 @@ def _find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagi
     default = longest if paging.page and not size else 0
     size = size or _refused_size(scopes, listing, pages)
     return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), link=link)
+
+
+def _counts_from_zero(pages: Pages, place: Place) -> bool:
+    """Return whether an answer without a number of a page says that it is page 0, or leads to page 1."""
+    told = [value for one, _ in pages if place not in _parameters(one) for _, value in leaves(one.document)]
+    links = [dict(parse_qsl(urlsplit(value).query)) for value in told if isinstance(value, str) and "?" in value]
+    return any(type(value) is int and value == 0 for value in told) or any(
+        link.get(str(place[-1])) == "1" for link in links
+    )
 
 
 def _find_link(listing: Listing, pages: Pages, paging: Paging) -> tuple[Place, tuple[str, ...]] | None:
