@@ -25,7 +25,10 @@ def find_envelope(seen: Sequence[SeenExchange]) -> Envelope | None:
         for name, value in document.items():
             if isinstance(value, bool | str | int):
                 values[name][value] += 1
+    refused = [one.document for one in seen if one.status >= 400 and isinstance(one.document, dict)]
     for name, counts in values.items():
+        if refused and not any(name in document for document in refused):
+            continue
         good, number = counts.most_common(1)[0]
         is_everywhere = counts.total() >= 0.9 * len(documents)
         if not is_everywhere or not 2 <= len(counts) <= len(documents) / 2 or number < 0.3 * len(documents):
