@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -10,7 +10,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
 from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS, is_alike
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, StateChange, ThingKind, World
@@ -181,8 +181,11 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
 
 
 def primary(world: World, one: SeenExchange) -> LearnedThing | None:
-    """Return the thing that a request is about: the one that it creates, or that its path or its only id names."""
-    if made := world.made(one):
+    """Return the thing that a request is about: the one that it creates, or that its path or its only id names.
+
+    A request that was sent twice is about what the first one has made.
+    """
+    if made := world.made(one) or _find_repeated(world, one):
         return made
     named = list(world.named(one))
     in_path = [thing for use, thing in named if use.place[0] == "path"]
@@ -192,10 +195,35 @@ def primary(world: World, one: SeenExchange) -> LearnedThing | None:
     return next(iter(others)) if len(others) == 1 else next((thing for _, thing in named), None)
 
 
+def _find_repeated(world: World, one: SeenExchange) -> LearnedThing | None:
+    """Return the earlier thing that the answer of an operation that makes things shows in place of a new one."""
+    kind = world.made_by(world.operation_of[one])
+    told = kind.told.get(kind.id) if kind and world.is_ok[one] else None
+    shown = dict(answer_values(one)).get(told[1]) if told else None
+    return next((thing for thing in kind.things if thing.is_known_by(kind.id, str(shown), one)), None) if kind else None
+
+
+def _nested(world: World, document: Any, place: Place = ()) -> Iterator[tuple[LearnedThing, Mapping[str, Any]]]:
+    """Yield the objects in an answer that show other things: entries of lists, or what a token is for."""
+    if isinstance(document, list):
+        for entry in document:
+            yield from _nested(world, entry, (*place, 0))
+    for kind in world.kinds if isinstance(document, Mapping) and place else ():
+        told = kind.told.get(kind.id)
+        key = str(document.get(told[1][-1])) if told and told[1][0] == "body" else ""
+        yield from ((thing, document) for thing in kind.things if key and str(thing.keys[kind.id][0]) == key)
+    for name, inner in document.items() if isinstance(document, Mapping) else ():
+        yield from _nested(world, inner, (*place, name))
+
+
 def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any]]]:
     shown: dict[LearnedThing, list[tuple[SeenExchange, str, Any]]] = defaultdict(list)
     for one in sorted(world.operation_of, key=lambda one: one.number):
         thing = primary(world, one)
+        for other, document in _nested(world, one.document) if world.is_ok[one] else ():
+            if other is not thing and other.created.number < one.number:
+                other.events.append(one)
+                shown[other] += [(one, name, value) for name, value in document.items() if _is_word(value)]
         if thing is None:
             continue
         thing.events.append(one)
@@ -208,10 +236,11 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             # What a customer decides about an authorisation is decided about the consent that it belongs to.
             for owner in _find_owners(world, thing):
                 owner.events.append(one)
-        is_of_access = thing.created is not one and all(use.place[0] == "headers" for use, _ in world.named(one))
+        places = [use.place[0] for use, named in world.named(one) if named is thing]
+        is_of_access = bool(places) and set(places) == {"headers"}
         for place, value in leaves(one.document):
             name = next((step for step in reversed(place) if isinstance(step, str)), "")
-            is_word = isinstance(value, str) and _WORD.fullmatch(value) and not (is_of_access and world.is_ok[one])
+            is_word = _is_word(value) and not (is_of_access and world.is_ok[one])
             is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
             is_number = is_small and not is_of_access
             if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
@@ -219,6 +248,10 @@ def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any
             if place != world.envelope and not _is_of_other(world, thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and _WORD.fullmatch(value) is not None
 
 
 def _find_owners(world: World, thing: LearnedThing) -> list[LearnedThing]:
@@ -493,7 +526,7 @@ def _opened_page(between: Sequence[SeenExchange], shown: SeenExchange) -> list[S
 
 def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:
     """Return whether a request changes nothing: a GET, or one that was also sent without a change."""
-    if one.method in ("GET", "HEAD") or one is thing.created:
+    if one.method in ("GET", "HEAD") or one is thing.created or _find_repeated(world, one) is thing:
         return True
     operation = world.operation_of[one]
     for other in world.things:
