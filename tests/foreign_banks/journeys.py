@@ -25,6 +25,7 @@ from tests.foreign_banks import (
     jacaranda_journeys,
     pukeko_journeys,
     ribera_journeys,
+    siret_journeys,
     tisza_journeys,
     zeytin_journeys,
 )
@@ -41,6 +42,7 @@ from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
+from tests.foreign_banks.siret import Siret
 from tests.foreign_banks.tisza import Tisza
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 from tests.foreign_banks.zeytin import Zeytin
@@ -786,5 +788,12 @@ BANKS = {
     ),
     "cottonwood": Foreign(
         Cottonwood, cottonwood_journeys.first, cottonwood_journeys.second, r"\b(?:link|xfer)_[0-9A-Z]{16}", "status"
+    ),
+    "siret": Foreign(
+        Siret,
+        siret_journeys.first,
+        siret_journeys.second,
+        r"\b[0-9a-f]{24}\b|\bOP\d{12}\b",
+        "(consent|transaction)Status",
     ),
 }
