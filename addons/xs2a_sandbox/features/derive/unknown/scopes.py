@@ -23,6 +23,8 @@ from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Row
 from xs2a_sandbox.redaction.values import DROPPED
 
 AFTER = "_after"
+USES = "_uses"
+"""The end of the name of the value that says how often a thing was used today."""
 AGAIN = "again"
 """The named value with the thing that the same request has made before."""
 _REQUEST_ID = re.compile(r"idempotency|request.?(id|token|key)$")
@@ -169,6 +171,7 @@ class ExchangeScopes:
         for lookup, thing in self.found(one):
             lets[lookup.name] = self.snapshot(thing, one, after=False)
             lets[lookup.name + AFTER] = self.snapshot(thing, one, after=True)
+            lets[lookup.name + USES] = self._used.get((thing, one), 0)
         if first := self._find_first(one):
             lets[AGAIN] = self.snapshot(first, one, after=False)
         if made := self.world.made(one):
@@ -243,8 +246,6 @@ class ExchangeScopes:
             "sent": created.body if created.body is not None else created.form or {},
             "headers": dict(created.headers),
             "form": form or None,
-            "used": self._used.get((thing, one), 0),
-            "used_on": one.time.date().isoformat(),
             "of": {
                 name: (owner.created.body or {}) | {"id": owner.keys[owner.kind.id][0]}
                 for name, owner in self._owners(thing).items()

@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import USES, ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 
@@ -24,7 +24,7 @@ class Quota:
     """How often a thing of a kind can be named at `place` in a day: a number, or the member of its request with it.
 
     Requests of these operations count, except for those with the header `unless`. Those that are refused for another
-    reason count only with `counts_refused`.
+    reason count only with `counts_refused`. With `by_address`, each address can be read so often.
     """
 
     kind: ThingKind
@@ -33,6 +33,7 @@ class Quota:
     most: Place | int
     reads: Sequence[LearnedOperation]
     counts_refused: bool
+    by_address: bool = False
 
     def is_for(self, lookup: ThingLookup) -> bool:
         return lookup.place == self.place and [kind for kind, _ in lookup.kinds] == [self.kind]
@@ -41,21 +42,28 @@ class Quota:
         """Return when a thing was named as often as it can be today."""
         name = f"let.{lookup.name}"
         most = str(self.most) if isinstance(self.most, int) else f"({expression(f'{name}.sent', self.most)} | int)"
-        counts = f"headers[{literal(self.unless)}] is none and " if self.unless else ""
-        used_up = f"{name}.used_on == today(0) and {name}.used >= {most}"
         rank = _RANK if self.counts_refused else _LATE
-        return Condition(f"{counts}{used_up}", rank, "quota", self.place, lookup.name)
+        return Condition(f"{self._counts}{name}{USES} >= {most}", rank, "quota", self.place, lookup.name)
 
-    def count(self, lookup: ThingLookup, refused: Sequence[str]) -> dict[str, str]:
-        """Return the members of a thing with its uses. Requests with the outcomes `refused` do not count."""
-        name = f"let.{lookup.name}"
-        counts = f"headers[{literal(self.unless)}] is none and " if self.unless else ""
-        counts += f"let.outcome not in {literal(list(refused))}"
-        count = f"({name}.used + 1 if {name}.used_on == today(0) else 1)"
+    @property
+    def _counts(self) -> str:
+        return f"headers[{literal(self.unless)}] is none and " if self.unless else ""
+
+    def let(self, lookup: ThingLookup) -> dict[str, str]:
+        """Return the named value with the number of uses today."""
+        known = self._known(lookup)
+        return {f"{lookup.name}{USES}": braced(f"{known}.count if {known}.day == today(0) else 0")}
+
+    def count(self, lookup: ThingLookup, refused: Sequence[str]) -> dict[str, Any]:
+        """Return the effect that counts a use. Requests with the outcomes `refused` do not count."""
         return {
-            "used": braced(f"{count} if {counts} else {name}.used"),
-            "used_on": braced(f"today(0) if {counts} else {name}.used_on"),
+            "set": self._known(lookup),
+            "to": {"day": "{{ today(0) }}", "count": braced(f"let.{lookup.name}{USES} + 1")},
+            "when": f"{self._counts}let.{lookup.name} and let.outcome not in {literal(list(refused))}",
         }
+
+    def _known(self, lookup: ThingLookup) -> str:
+        return f"state.our_uses[let.{lookup.name}.id ~ ' ' ~ {'request.path' if self.by_address else literal('')}]"
 
 
 def find_quotas(
@@ -102,9 +110,9 @@ def _find(
     of_accounts = [one for one in reads if any(lookup.rows for lookup in scopes.lookups[one])]
     counting = [one for one in (reads, of_accounts, [answer.operation]) if answer.operation in one]
     for quota in (
-        Quota(kind, lookup.place, name, most, own, counts_refused)
+        Quota(kind, lookup.place, name, most, own, counts_refused, by_address)
         for limits in (numbers, [0])
-        for own in counting
+        for own, by_address in ((reads, True), *((own, False) for own in counting))
         for counts_refused in (False, True)
         for name in unless
         for most in limits
@@ -112,7 +120,7 @@ def _find(
         used = _count_uses(scopes, quota)
         refused = [count for one, _, count in used if one in answer.seen]
         good = [count for one, _, count in used if scopes.is_ok[one]]
-        if len(refused) < len(answer.seen) or min(refused) < 2:
+        if len(refused) < len(answer.seen) or min(refused) < (2 if isinstance(quota.most, int) else 1):
             continue
         if isinstance(quota.most, int):
             if answer.status == 429 and all(count < min(refused) for count in good):
@@ -150,7 +158,8 @@ def _count_uses(scopes: ExchangeScopes, quota: Quota) -> list[tuple[SeenExchange
     counting = [(one, thing) for one, thing in counted if quota.counts_refused or scopes.is_ok[one]]
 
     def count(one: SeenExchange, thing: LearnedThing) -> int:
-        day = one.time.date()
-        return sum(other is thing and use.number < one.number and use.time.date() == day for use, other in counting)
+        before = [use for use, other in counting if other is thing and use.number < one.number]
+        same = [use for use in before if use.path == one.path or not quota.by_address]
+        return sum(use.time.date() == one.time.date() for use in same)
 
     return [(one, thing, count(one, thing)) for one, thing in counted]

@@ -67,7 +67,8 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     changed: set[str] = set()
     for lookup in scopes.lookups[operation]:
         # Errors count, too.
-        counted = _count_uses(learned, lookup, checks, names) | _count_attempts(lookup, checks, names)
+        counted = _count_attempts(lookup, checks, names)
+        effects += _count_uses(learned, lookup, checks, names)
         after = write_changed(learned, operation, lookup, oks, _find_last_attempt(lookup, checks, names))
         if after or counted:
             changed.add(lookup.name)
@@ -101,6 +102,10 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Suc
     scopes, lets = learned.scopes, dict[str, Any]()
     for lookup in scopes.lookups[operation]:
         lets |= write_lookup(lookup)
+        if _find_quota(learned.checks[operation]) is not None:
+            lets |= {
+                n: v for quota in learned.quotas.values() if quota.is_for(lookup) for n, v in quota.let(lookup).items()
+            }
     for accounts in learned.named_accounts:
         made = accounts.lets(scopes.lookups[operation], operation, lets)
         lets = {name: value for name, value in lets.items() if name not in made} | made
@@ -124,13 +129,13 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Suc
 
 def _count_uses(
     learned: LearnedInterface, lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
-) -> dict[str, str]:
-    """Return what changes in an access that can only be used so often: all requests count that it does not refuse."""
-    quota, at = next((one for one in learned.quotas.values() if one.is_for(lookup)), None), _find_quota(checks)
-    if quota is None or at is None:
-        return {}
-    refused = checks[: at + 1] if quota.counts_refused else checks
-    return quota.count(lookup, list(dict.fromkeys(names[check] for check in refused)))
+) -> Iterator[dict[str, Any]]:
+    """Yield the effect that counts a use of an access: all requests count that it does not refuse."""
+    at = _find_quota(checks)
+    for quota in learned.quotas.values():
+        if at is not None and quota.is_for(lookup):
+            refused = checks[: at + 1] if quota.counts_refused else checks
+            yield quota.count(lookup, list(dict.fromkeys(names[check] for check in refused)))
 
 
 def _find_quota(checks: Sequence[LearnedCheck]) -> int | None:

@@ -15,7 +15,7 @@ from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
 from xs2a_sandbox.redaction.values import DROPPED
 
 MISSING = object()
-_INTERNAL = frozenset("state sent headers form of made since lifetime kind used used_on".split())
+_INTERNAL = frozenset("state sent headers form of made since lifetime kind".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
 

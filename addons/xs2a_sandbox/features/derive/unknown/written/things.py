@@ -144,7 +144,6 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "version": 1,
         "state": machine.first if machine else "there",
         "reads": 0,
-        "used": 0,
         **({"paid": 0} if machine and machine.by_payments else {}),
         "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
