@@ -186,7 +186,7 @@ def _best(
         if not held or (is_success and len(held) < len(wanted)):
             continue
         if not any(scopes.holds(condition.source, one) for one in others):
-            is_named = any(_mentions(one, condition) for one in held)
+            is_named = any(_mentions(one, condition) or _shows_state(scopes, one, condition) for one in held)
             # If an operation has no good answer, an unknown id is the first reason to think of.
             rank = 0 if condition.kind == "unknown" and not others and held[0].status == 404 else condition.rank
             found.append(((not is_named, -len(held), rank), condition))
@@ -206,6 +206,12 @@ def _compares_pseudonyms(
         for one in ones
         if isinstance(value := one.at(place), str | int | Decimal)
     )
+
+
+def _shows_state(scopes: ExchangeScopes, one: SeenExchange, condition: Condition) -> bool:
+    """Return whether the answer has the state that the condition is about."""
+    state = scopes.value(f"let.{condition.name}.state", one, after=False) if condition.is_of_state else None
+    return isinstance(state, str) and any(value == state for _, value in leaves(one.document))
 
 
 def _mentions(one: SeenExchange, condition: Condition) -> bool:

@@ -72,6 +72,10 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
         if condition.kind == "missing" and (_is_remark(known, condition) or _ends_period(condition)):
             continue
         donor = _donor(known, condition)
+        is_missing = condition.kind == "missing" and condition.place[0] == "query"
+        if donor and is_missing and donor.condition.kind != "missing":
+            # Most filters are optional.
+            continue
         if donor and _is_relevant(known, condition):
             taken.append(condition)
             yield donor.guess(condition, instead(donor, condition))

@@ -156,6 +156,9 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
         listing.is_newest_first = len(days) > 1 and days[0] > days[-1]
     elif scopes.is_redacted:
         listing.is_newest_first = True
+    if listing.kind:
+        numbers = [thing.created.number for row in pages[-1][1] for thing in listing.kind.things if _shows(thing, row)]
+        listing.is_newest_first = numbers[:1] > numbers[-1:]
     for one, rows in pages:
         entries = listing.entries.setdefault(listing.key(scopes, one), [])
         for row in rows:
@@ -172,9 +175,13 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
 
 def _is_of(kind: ThingKind, row: Mapping[str, Any]) -> bool:
     """Return whether an entry shows a thing of this kind: it has its key as the answer that made it."""
-    told = kind.told.get(kind.id)
-    member = str(told[1][-1]) if told and told[1][0] == "body" else kind.id
-    return any(str(row.get(member)) == str(thing.keys[kind.id][0]) for thing in kind.things)
+    return any(_shows(thing, row) for thing in kind.things)
+
+
+def _shows(thing: LearnedThing, row: Mapping[str, Any]) -> bool:
+    told = thing.kind.told.get(thing.kind.id)
+    member = str(told[1][-1]) if told and told[1][0] == "body" else thing.kind.id
+    return str(row.get(member)) == str(thing.keys[thing.kind.id][0])
 
 
 def _find_customer(scopes: ExchangeScopes, operation: LearnedOperation, pages: Pages) -> str:

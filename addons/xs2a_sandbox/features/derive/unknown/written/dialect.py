@@ -28,7 +28,7 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
     lets: dict[str, Any] = {}
     shapes: dict[str, Any] = {}
     for kind in world.kinds:
-        source = f"state.{collection(kind)} | dictsort | map('last') | sort(attribute='made') | list"
+        source = f"state.{collection(kind)} | dictsort | map('last') | sort(attribute='number') | list"
         lets[plural(kind)] = {"each": braced(source), "shape": f"{kind.name}-now"}
         shapes[f"{kind.name}-now"] = write_shape(learned.scopes, kind)
     for rows in world.rows:

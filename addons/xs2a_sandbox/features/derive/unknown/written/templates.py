@@ -60,7 +60,9 @@ class Templates:
         return self._make_scalar(values, there, place)
 
     def _make_object(self, values: Sequence[Any], place: tuple[Any, ...]) -> Any:
-        if (sent := self._repeated(values)) and not place:
+        has_null = any(inner is None for value in values if value is not MISSING for inner in value.values())
+        # A null in the second part of `merge` would remove the member.
+        if (sent := self._repeated(values)) and not place and not has_null:
             names = {name for one in self._ones for name in self._scopes.value(sent, one)}
             rest = [{name: inner for name, inner in value.items() if name not in names} for value in values]
             return {"merge": [braced(sent), self._make_members(rest, place)]}

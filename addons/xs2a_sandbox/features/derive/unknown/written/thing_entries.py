@@ -26,7 +26,8 @@ def write_thing_entries(learned: LearnedInterface, operation: LearnedOperation) 
     shown = {name for row in rows for name in row}
     give = {name: value for name, value in entry.items() if name.removesuffix("?") in shown}
     owner = find_owner(learned, operation, listing.kind) if _belong(learned, operation, listing.kind) else None
-    every = {"each": braced(f"let.{plural(listing.kind)}"), "as": "thing"}
+    source = f"let.{plural(listing.kind)}" + (" | reverse | list" if listing.is_newest_first else "")
+    every = {"each": braced(source), "as": "thing"}
     return {**every, **({"when": owner} if owner else {}), "give": give}
 
 

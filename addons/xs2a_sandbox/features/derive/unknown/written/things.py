@@ -138,6 +138,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "id": id,
         "kind": kind.name,
         **keys,
+        "number": braced(f"let.{plural(kind)} | length"),
         "made": "{{ clock.seconds }}",
         "since": "{{ clock.seconds }}",
         **({"lifetime": _write_lifetime(scopes, oks)} if scopes.have_lifetimes(kind) else {}),
