@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import bank_time
 from xs2a_sandbox.http import Headers, body
+from xs2a_sandbox.http.body_members import FORM
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.http.messages import to_json
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.body import note_of
 from xs2a_sandbox.redaction.values import DROPPED
@@ -27,10 +29,11 @@ _NEW = timedelta(seconds=60)
 def restore(tape: Tape) -> Tape:
     """Return the recording with the tokens that requests had, and with words in place of their pseudonyms.
 
-    A token that an answer has in a header, later requests send in the header of the same name. One that it has in the
-    body, they send as `Authorization`, which is never recorded.
+    A token that an answer has in a header, later requests send in the header of the same name. A code in a link, or a
+    token in a body, they send in the member of the same name. An access token they send as `Authorization`, which is
+    never recorded.
     """
-    entries = _put_authorizations(_name_dropped(tape.entries))
+    entries = _put_authorizations(_name_dropped_members(_name_dropped(tape.entries)))
     words = _find_words(entries)
     return replace(tape, entries=tuple(_replace_words(entry, words) for entry in entries) if words else entries)
 
@@ -98,6 +101,44 @@ def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
         names |= {name: token for name, token in told.items() if name not in repeated}
         named.append(replace(entry, headers=headers, answer_headers=_put(entry.answer_headers, names | repeated)))
     return named
+
+
+def _name_dropped_members(entries: Sequence[Exchange]) -> list[Exchange]:
+    """Put new texts in place of codes and tokens in answers, and in later requests that send them.
+
+    What customers send on pages, such as their secrets, is not from an answer.
+    """
+    names: dict[str, str] = {}
+    named = []
+    for number, entry in enumerate(entries, 1):
+        is_page = entry.status in (302, 303) or "html" in (entry.answer_headers.get("content-type") or "")
+        sent = entry.body if is_page or note_of(entry.answer_body) else _name_sent(entry, names)
+        link = entry.answer_headers.get("location") or ""
+        code = f"code{number:016}"
+        if dict(parse_qsl(urlsplit(link).query)).get("code") == DROPPED:
+            names["code"], link = code, link.replace(f"code={DROPPED}", f"code={code}")
+        answer, tokens = _name_told(entry, number)
+        names |= tokens
+        headers = Headers((name, link if name.lower() == "location" else value) for name, value in entry.answer_headers)
+        named.append(replace(entry, body=sent, answer_headers=headers, answer_body=answer))
+    return named
+
+
+def _name_sent(entry: Exchange, names: Mapping[str, str]) -> bytes:
+    fields = parse_qsl(entry.body.decode(errors="replace"), keep_blank_values=True)
+    if media_type(entry.headers.get("content-type")) != FORM or not any(value == DROPPED for _, value in fields):
+        return entry.body
+    return urlencode([(name, names.get(name, value) if value == DROPPED else value) for name, value in fields]).encode()
+
+
+def _name_told(entry: Exchange, number: int) -> tuple[bytes, dict[str, str]]:
+    """Return the answer with new texts for its tokens, which must not be stored (RFC 6749, section 5.1)."""
+    told = body.read(entry.answer_body)
+    is_secret = "no-store" in (entry.answer_headers.get("cache-control") or "") and entry.method == "POST"
+    if told.kind != "json" or not isinstance(told.value, Mapping) or not is_secret:
+        return entry.answer_body, {}
+    tokens = {name: f"{name}{number:019}" for name, value in told.value.items() if value == DROPPED}
+    return (to_json({**told.value, **tokens}), tokens) if tokens else (entry.answer_body, {})
 
 
 def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
