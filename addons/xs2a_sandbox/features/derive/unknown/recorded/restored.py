@@ -132,10 +132,9 @@ def _name_sent(entry: Exchange, names: Mapping[str, str]) -> bytes:
 
 
 def _name_told(entry: Exchange, number: int) -> tuple[bytes, dict[str, str]]:
-    """Return the answer with new texts for its tokens, which must not be stored (RFC 6749, section 5.1)."""
+    """Return the answer to a POST with new texts for its tokens."""
     told = body.read(entry.answer_body)
-    is_secret = "no-store" in (entry.answer_headers.get("cache-control") or "") and entry.method == "POST"
-    if told.kind != "json" or not isinstance(told.value, Mapping) or not is_secret:
+    if told.kind != "json" or not isinstance(told.value, Mapping) or entry.method != "POST":
         return entry.answer_body, {}
     tokens = {name: f"{name}{number:019}" for name, value in told.value.items() if value == DROPPED}
     return (to_json({**told.value, **tokens}), tokens) if tokens else (entry.answer_body, {})
@@ -148,11 +147,16 @@ def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
 def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
     if any(entry.headers.get(_AUTHORIZATION) is not None for entry in entries):
         return tuple(entries)
-    token, since, put = "", datetime.min.replace(tzinfo=UTC), []
+    token, since, put, without = "", datetime.min.replace(tzinfo=UTC), list[Exchange](), set[str]()
     for entry in entries:
+        path = urlsplit(entry.target).path
+        if not token and entry.status < 400 and not _is_of_browser(entry):
+            without.add(path)
         # A new token is only refused if it is missing.
         is_missing = entry.status == 401 and bank_time(entry) - since < _NEW
-        if token and not is_missing and not _is_of_browser(entry):
+        # What was accepted before there was a token does not need one, such as the consent itself.
+        needs_none = any(path == known or path.startswith(f"{known}/") for known in without)
+        if token and not is_missing and not needs_none and not _is_of_browser(entry):
             put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token}")))))
         else:
             put.append(entry)
@@ -167,10 +171,12 @@ def _is_of_browser(entry: Exchange) -> bool:
 
 
 def _find_token(entry: Exchange) -> str | None:
-    """Return the long random text of an answer that must not be stored (RFC 6749, section 5.1)."""
-    if "no-store" not in (entry.answer_headers.get("cache-control") or "") or entry.method != "POST":
-        return None
-    texts = [value for _, value in leaves(body.read(entry.answer_body).value) if isinstance(value, str)]
+    """Return the access token of an answer: a long random text that must not be stored (RFC 6749, section 5.1)."""
+    is_secret = "no-store" in (entry.answer_headers.get("cache-control") or "")
+    told = leaves(body.read(entry.answer_body).value) if entry.method == "POST" else ()
+    texts = [
+        value for place, value in told if isinstance(value, str) and (is_secret or place[-1:] == ("access_token",))
+    ]
     return next(
         (text for text in texts if len(text) >= _LEAST and " " not in text and "/" not in text and is_id(text)), None
     )
