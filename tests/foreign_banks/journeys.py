@@ -17,6 +17,7 @@ import httpx
 
 from tests.foreign_banks import (
     bursztyn_journeys,
+    corrib_journeys,
     cottonwood_journeys,
     dallae_journeys,
     estuaire_journeys,
@@ -30,6 +31,7 @@ from tests.foreign_banks import (
     zeytin_journeys,
 )
 from tests.foreign_banks.bursztyn import Bursztyn
+from tests.foreign_banks.corrib import Corrib
 from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.estuaire import Estuaire
@@ -796,4 +798,5 @@ BANKS = {
         r"\b[0-9a-f]{24}\b|\bOP\d{12}\b",
         "(consent|transaction)Status",
     ),
+    "corrib": Foreign(Corrib, corrib_journeys.first, corrib_journeys.second, r"\b(?:pm|or)-[0-9a-z]{10}\b", "standing"),
 }
