@@ -24,6 +24,7 @@ from tests.foreign_banks import (
     gauja_journeys,
     gulmohar_journeys,
     jacaranda_journeys,
+    kataja_journeys,
     pukeko_journeys,
     ribera_journeys,
     siret_journeys,
@@ -40,6 +41,7 @@ from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
+from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.ribera import Ribera
@@ -799,4 +801,7 @@ BANKS = {
         "(consent|transaction)Status",
     ),
     "corrib": Foreign(Corrib, corrib_journeys.first, corrib_journeys.second, r"\b(?:pm|or)-[0-9a-z]{10}\b", "standing"),
+    "kataja": Foreign(
+        Kataja, kataja_journeys.first, kataja_journeys.second, r"\bLU-\d{4}-\d{4}\b|\bMK\d{10}\b", "tila"
+    ),
 }
