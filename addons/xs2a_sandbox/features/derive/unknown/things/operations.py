@@ -41,7 +41,7 @@ class LearnedOperation:
     def _write(self, at: int, word: str | None) -> str:
         if word is None:
             return f"{{{self.names[at]}}}"
-        return f"{{{identifier(word)}}}" if at in self.hidden else word
+        return f"{{{identifier(word)}_at_{at}}}" if at in self.hidden else word
 
     @property
     def name(self) -> str:
