@@ -12,6 +12,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import NICE, date_form,
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
@@ -219,7 +220,8 @@ def _on_state(
         if is_success:
             yield condition(f"{name}.state in {literal(bad)}", 31)
         elif (changes and (before or set(bad) <= lasts)) or not good:
-            closed = list(dict.fromkeys([*bad, *sorted((later | lasts) - set(good), key=str)]))
+            unseen = {guess_word("declined", machine) for machine in machines}
+            closed = list(dict.fromkeys([*bad, *sorted((later | lasts | unseen) - set(good), key=str)]))
             yield condition(f"{guard}{name}.state in {literal(closed)}", 28 if guard else 29)
         elif len(good) == 1 or set(good) <= {machine.first for machine in machines}:
             yield condition(f"{guard}{name}.state not in {literal(good)}", 30, "state")

@@ -493,12 +493,15 @@ def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -
 
 
 def is_last_day(thing: LearnedThing, days: Any) -> bool:
-    """Return whether an answer about a thing shows the day that is so many days after it was made."""
-    if type(days) is not int or not 1 < days < 1000:
+    """Return whether an answer about a thing shows the day, or the time, that is so many days after it was made."""
+    if type(days) is not int or not 0 < days < 1000:
         return False
-    last = thing.created.time.date() + timedelta(days=days)
-    told = (value for one in thing.events for _, value in leaves(one.document))
-    return any(form.day(value) == last for value in told if (form := date_form(value)))
+    last = thing.created.time + timedelta(days=days)
+    told = [(form, value) for one in thing.events for _, value in leaves(one.document) if (form := date_form(value))]
+    # One day later is only an accident less likely if the time is the same.
+    return any(form.day(value) == last.date() for form, value in told if days > 1) or any(
+        form.moment(value) == last for form, value in told if form.has_time
+    )
 
 
 def _add_request(world: World, machine: StateMachine, thing: LearnedThing, change: ByRequest) -> None:
