@@ -120,6 +120,12 @@ GUESSED = {
     "tisza": {"reads with the customer"},
     "ribera": {"cancel when accepted"},
     "estuaire": set(),
+    "gauja": set(),
+    "zeytin": {"page is used up"},
+    "cottonwood": set(),
+    "siret": set(),
+    "corrib": set(),
+    "kataja": set(),
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -129,34 +135,46 @@ ONLY_UNREDACTED = {
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 33),
-    ("harbour", True): (45, 42, 5, 5, 35),
+    ("harbour", True): (44, 41, 5, 5, 34),
     ("norrsken", True): (50, 46, 4, 6, 38),
     ("jacaranda", True): (51, 51, 3, 5, 36),
     ("bursztyn", True): (51, 49, 2, 5, 33),
-    ("dallae", True): (55, 55, 15, 15, 49),
-    ("gulmohar", True): (59, 59, 10, 10, 49),
-    ("pukeko", True): (54, 52, 4, 5, 49),
-    ("tisza", True): (40, 39, 5, 5, 36),
-    ("ribera", True): (39, 39, 6, 7, 35),
-    ("estuaire", True): (47, 44, 5, 6, 36),
-    # One step is left for pseudonyms that look like something else.
-    ("javor", False): (44, 41, 4, 5, 25),
-    ("harbour", False): (44, 39, 5, 5, 30),
-    ("norrsken", False): (49, 44, 4, 6, 30),
-    ("jacaranda", False): (42, 38, 0, 0, 12),
-    ("bursztyn", False): (41, 34, 0, 0, 10),
-    ("dallae", False): (44, 42, 0, 0, 0),
-    ("gulmohar", False): (54, 53, 0, 0, 5),
-    ("pukeko", False): (51, 42, 4, 4, 13),
-    ("tisza", False): (38, 37, 4, 4, 30),
-    ("ribera", False): (37, 37, 3, 3, 30),
-    ("estuaire", False): (44, 41, 5, 6, 22),
+    ("dallae", True): (55, 55, 15, 15, 50),
+    ("gulmohar", True): (59, 59, 10, 10, 50),
+    ("pukeko", True): (55, 53, 4, 5, 51),
+    ("tisza", True): (44, 43, 5, 5, 39),
+    ("ribera", True): (41, 41, 6, 7, 36),
+    ("estuaire", True): (50, 48, 6, 6, 39),
+    ("gauja", True): (34, 32, 4, 4, 29),
+    ("zeytin", True): (40, 38, 6, 6, 36),
+    ("cottonwood", True): (39, 37, 5, 5, 34),
+    ("siret", True): (38, 38, 5, 5, 34),
+    ("corrib", True): (35, 34, 5, 5, 34),
+    ("kataja", True): (36, 34, 4, 4, 33),
+    # Some steps are left for pseudonyms that look like something else.
+    ("javor", False): (44, 42, 3, 4, 25),
+    ("harbour", False): (42, 37, 4, 4, 28),
+    ("norrsken", False): (48, 44, 3, 5, 29),
+    ("jacaranda", False): (42, 41, 0, 0, 15),
+    ("bursztyn", False): (45, 41, 0, 0, 11),
+    ("dallae", False): (43, 41, 0, 0, 0),
+    ("gulmohar", False): (53, 52, 0, 0, 4),
+    ("pukeko", False): (53, 44, 3, 4, 15),
+    ("tisza", False): (40, 39, 4, 4, 32),
+    ("ribera", False): (37, 37, 3, 3, 29),
+    ("estuaire", False): (47, 45, 5, 5, 26),
+    ("gauja", False): (32, 30, 3, 3, 21),
+    ("zeytin", False): (33, 32, 0, 0, 6),
+    ("cottonwood", False): (36, 34, 3, 3, 18),
+    ("siret", False): (36, 36, 4, 4, 18),
+    ("corrib", False): (33, 33, 4, 4, 4),
+    ("kataja", False): (30, 28, 0, 0, 7),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
 
-In the redacted recordings of jacaranda, bursztyn, dallae and gulmohar, most words of the bank have pseudonyms: rights,
-decisions, states and codes. Every answer of dallae has a code.
+In the redacted recordings of banks in other languages than English and German, most words of the bank have pseudonyms:
+rights, decisions, states and codes. Every answer of dallae has a code.
 """
 MOST_TOO_HIGH = 0.12
 """How much higher than the share of answers with the right structure the rating may be. It is 0.11 for ribera."""

@@ -14,8 +14,9 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, find_
 from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, StateMachine
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import count_paid
-from xs2a_sandbox.features.derive.unknown.states.states import ByRequest, StateMachine, unix_seconds
+from xs2a_sandbox.features.derive.unknown.states.states import unix_seconds
 from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation

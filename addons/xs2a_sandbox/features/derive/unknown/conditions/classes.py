@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.derive.unknown.recorded.names import new_name
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, field_names, parts
-from xs2a_sandbox.features.derive.unknown.states.states import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.things.decisions import redirect_choices
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, World

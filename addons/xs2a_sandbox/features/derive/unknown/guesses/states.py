@@ -11,7 +11,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.on_things import is_over, r
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
-from xs2a_sandbox.features.derive.unknown.states.states import DELETED, ByRequest
+from xs2a_sandbox.features.derive.unknown.states.machines import DELETED, ByRequest
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 

@@ -13,7 +13,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, numbe
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
-from xs2a_sandbox.features.derive.unknown.states.states import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, write_account
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
-from xs2a_sandbox.features.derive.unknown.states.states import ByEnd, ByRequest, ByTime, StateMachine
+from xs2a_sandbox.features.derive.unknown.states.machines import ByEnd, ByRequest, ByTime, StateMachine
 from xs2a_sandbox.features.derive.unknown.things.decisions import is_alike
 from xs2a_sandbox.features.derive.unknown.things.things import StateChange, ThingKind, World
 

@@ -7,8 +7,8 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
+from xs2a_sandbox.features.derive.unknown.states.machines import ByPayments, StateMachine
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
-from xs2a_sandbox.features.derive.unknown.states.states import ByPayments, StateMachine
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 
 _DAY = 86400

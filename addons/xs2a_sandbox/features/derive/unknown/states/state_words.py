@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xs2a_sandbox.features.derive.unknown.states.states import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 
 
 def guess_word(word: str, machine: StateMachine) -> Any:

@@ -1,16 +1,29 @@
-"""The states of things over time, and what changes them: a request, time, or how often they are read."""
+"""The states of things over time, and what changes them."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
-from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.states.machines import (
+    ByEnd,
+    ByNewer,
+    ByReading,
+    ByRequest,
+    ByTime,
+    StateMachine,
+)
+from xs2a_sandbox.features.derive.unknown.states.shown_states import (
+    SOON,
+    add_deletion,
+    find_repeated,
+    find_shown,
+    find_state_member,
+    find_synonyms,
+)
 from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS, is_alike
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, StateChange, ThingKind, World
@@ -19,148 +32,33 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _TIMES = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
 """Seconds that a bank is likely to wait."""
 
-
-DELETED = "deleted"
 _DECIDED = "decided"
 """The state after the customer's decision, if the recording goes on before the app looks at it."""
 _DAY = 86400
 _AT_ONCE = 5
 """The seconds in which time changes no state."""
-_SOON = 60
-"""The seconds in which a state hardly changes by itself."""
+
 _NEW = "new"
 """The first state of things of which the recording shows only later ones."""
 
 
-@dataclass(frozen=True)
-class ByRequest:
-    """A request of `one`'s operation that was answered like `one` changes the state."""
-
-    before: Any
-    after: Any
-    one: SeenExchange
-
-
-@dataclass(frozen=True)
-class ByTime:
-    """The state changes this many seconds after the last change by a request. It was seen at `one`."""
-
-    before: Any
-    after: Any
-    seconds: int
-    one: SeenExchange
-
-
-@dataclass(frozen=True)
-class ByEnd:
-    """The state changes after the day or time that the thing's own request has at a place. It was seen at `one`.
-
-    With `is_first_day`, it changes when the day begins.
-    """
-
-    before: Any
-    after: Any
-    place: Place
-    one: SeenExchange
-    is_first_day: bool = False
-
-
-@dataclass(frozen=True)
-class ByReading:
-    """The state changes with the n-th read in the state."""
-
-    before: Any
-    after: Any
-    reads: int
-    one: SeenExchange
-
-
-@dataclass(frozen=True)
-class ByNewer:
-    """The state changes when another thing of the kind gets the state `before`. It was seen at `one`."""
-
-    before: Any
-    after: Any
-    one: SeenExchange
-
-
-@dataclass(frozen=True)
-class ByPayments:
-    """The state changes when a standing order has paid for the last time: a guess, because `one` shows only a payment.
-
-    It pays as often as its own request has at `count`, the first time on the day at `start`, then after so many `days`.
-    The members `left` and `next` of answers tell how often and when it will pay.
-    """
-
-    before: Any
-    after: Any
-    start: Place
-    count: Place
-    form: DateForm
-    days: int
-    left: str
-    next: str
-    one: SeenExchange
-
-
-type Change = ByRequest | ByTime | ByEnd | ByReading | ByPayments | ByNewer
-
-
-@dataclass
-class StateMachine:
-    """The states of one kind: the member that shows them, the first one, and the changes."""
-
-    kind: ThingKind
-    member: str
-    first: Any
-    by_request: list[ByRequest] = field(default_factory=list)
-    by_time: list[ByTime] = field(default_factory=list)
-    by_end: list[ByEnd] = field(default_factory=list)
-    by_reading: list[ByReading] = field(default_factory=list)
-    by_payments: list[ByPayments] = field(default_factory=list)
-    by_newer: list[ByNewer] = field(default_factory=list)
-
-    @property
-    def changes(self) -> list[Change]:
-        later: list[Change] = [*self.by_time, *self.by_end, *self.by_reading, *self.by_payments, *self.by_newer]
-        return [*self.by_request, *later]
-
-    @property
-    def words(self) -> list[Any]:
-        return list(dict.fromkeys([self.first, *(word for one in self.changes for word in (one.before, one.after))]))
-
-    @property
-    def lasts(self) -> list[Any]:
-        """The states that nothing changes."""
-        return [word for word in self.words if not self.later(word)]
-
-    def later(self, word: Any) -> set[Any]:
-        """Return the states that can follow a state, directly or not."""
-        found: set[Any] = set()
-        new = {word}
-        while new:
-            new = {one.after for one in self.changes if one.before in new} - found
-            found |= new
-        return found
-
-
 def find_machines(world: World) -> dict[ThingKind, StateMachine]:
-    shown = _shown(world)
+    shown = find_shown(world)
     machines: dict[ThingKind, StateMachine] = {}
     deciding: set[LearnedOperation] = set()
     for kind in world.kinds:
-        member = _state_member(world, kind, shown)
+        member = find_state_member(world, kind, shown)
         if member is None:
             continue
         first: Any = None
-        synonyms = _find_synonyms(world, kind, member, shown)
+        synonyms = find_synonyms(world, kind, member, shown)
         for thing in kind.things:
             for one, name, value in shown[thing]:
                 if name == member and (not thing.states or thing.states[-1][0] != one.number):
                     thing.states.append((one.number, synonyms.get(value, value)))
             if thing.states and first is None and _is_first(world, thing):
                 first = thing.states[0][1]
-            _delete(world, thing, member)
+            add_deletion(world, thing, member)
         known = [state for thing in kind.things for _, state in thing.states]
         if first is None:
             first = 0 if all(isinstance(state, int) for state in known) else _NEW
@@ -180,175 +78,13 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
     return machines
 
 
-def primary(world: World, one: SeenExchange) -> LearnedThing | None:
-    """Return the thing that a request is about: the one that it creates, or that its path or its only id names.
-
-    A request that was sent twice is about what the first one has made.
-    """
-    if made := world.made(one) or _find_repeated(world, one):
-        return made
-    named = list(world.named(one))
-    in_path = [thing for use, thing in named if use.place[0] == "path"]
-    if in_path:
-        return in_path[-1]
-    others = {thing for use, thing in named if use.place[0] != "headers"}
-    return next(iter(others)) if len(others) == 1 else next((thing for _, thing in named), None)
-
-
-def _find_repeated(world: World, one: SeenExchange) -> LearnedThing | None:
-    """Return the earlier thing that the answer of an operation that makes things shows in place of a new one."""
-    kind = world.made_by(world.operation_of[one])
-    told = kind.told.get(kind.id) if kind and world.is_ok[one] else None
-    shown = dict(answer_values(one)).get(told[1]) if told else None
-    return next((thing for thing in kind.things if thing.is_known_by(kind.id, str(shown), one)), None) if kind else None
-
-
-def _nested(world: World, document: Any, place: Place = ()) -> Iterator[tuple[LearnedThing, Mapping[str, Any]]]:
-    """Yield the objects in an answer that show other things: entries of lists, or what a token is for."""
-    if isinstance(document, list):
-        for entry in document:
-            yield from _nested(world, entry, (*place, 0))
-    for kind in world.kinds if isinstance(document, Mapping) and place else ():
-        told = kind.told.get(kind.id)
-        key = str(document.get(told[1][-1])) if told and told[1][0] == "body" else ""
-        yield from ((thing, document) for thing in kind.things if key and str(thing.keys[kind.id][0]) == key)
-    for name, inner in document.items() if isinstance(document, Mapping) else ():
-        yield from _nested(world, inner, (*place, name))
-
-
-def _shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any]]]:
-    shown: dict[LearnedThing, list[tuple[SeenExchange, str, Any]]] = defaultdict(list)
-    for one in sorted(world.operation_of, key=lambda one: one.number):
-        thing = primary(world, one)
-        for other, document in _nested(world, one.document) if world.is_ok[one] else ():
-            if other is not thing and other.created.number < one.number:
-                other.events.append(one)
-                shown[other] += [(one, name, value) for name, value in document.items() if _is_word(value)]
-        if thing is None:
-            continue
-        thing.events.append(one)
-        if thing.created is one:
-            # A token for a code changes what the code is for.
-            exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)
-            for other in exchanged:
-                other.events.append(one)
-        if one.status in REDIRECTS and one is not thing.created:
-            # What a customer decides about an authorisation is decided about the consent that it belongs to.
-            for owner in _find_owners(world, thing):
-                owner.events.append(one)
-        places = [use.place[0] for use, named in world.named(one) if named is thing]
-        is_of_access = bool(places) and set(places) == {"headers"}
-        for place, value in leaves(one.document):
-            name = next((step for step in reversed(place) if isinstance(step, str)), "")
-            is_word = _is_word(value) and not (is_of_access and world.is_ok[one])
-            is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
-            is_number = is_small and not is_of_access
-            if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
-                continue
-            if place != world.envelope and not _is_of_other(world, thing, one, place):
-                shown[thing].append((one, name, value))
-    return shown
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and _WORD.fullmatch(value) is not None
-
-
-def _find_owners(world: World, thing: LearnedThing) -> list[LearnedThing]:
-    """Return what the path of the request names that has made a thing."""
-    return [owner for use, owner in world.named(thing.created) if use.place[0] == "path" and owner is not thing]
-
-
-def _is_of_other(world: World, thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
-    """Return whether a value belongs to something else with a key, such as the challenge of a consent.
-
-    The innermost object with a key, or with the name of the object in which the key was told, tells whose it is.
-    """
-    for end in range(len(place) - 1, -1, -1):
-        found = [_has_key(thing, one, place[:end], kind, key) for kind in world.kinds for key in kind.told]
-        if known := [is_own for is_own in found if is_own is not None]:
-            return not any(known)
-    return False
-
-
-def _has_key(thing: LearnedThing, one: SeenExchange, around: Place, kind: ThingKind, key: str) -> bool | None:
-    """Return whether an object has a key of the thing itself, or one of something else; None for neither."""
-    _, at, _ = kind.told[key]
-    inner = value_at(one.document, around)
-    if at[0] != "body" or not isinstance(inner, Mapping):
-        return None
-    told = inner.get(at[-1])
-    if kind is thing.kind and key in thing.keys:
-        mine = str(thing.keys[key][0])
-        is_main = key == kind.id or kind.is_told_late(key)
-        is_here = str(told) == mine or (told is None and around and around[-1:] == at[-2:-1])
-        if is_here and (is_main or len(at) > 2 or mine in one.parameters.values()):
-            return is_main
-    is_other = told is not None and key == kind.id and len(at) > 2 and at[1:-1] == around
-    return False if is_other and str(told) not in thing.key_texts else None
-
-
 def _is_first(world: World, thing: LearnedThing) -> bool:
     """Return whether nothing can have changed a thing before its state was seen for the first time."""
     number = thing.states[0][0]
     before = [one for one in thing.events if thing.created.number < one.number <= number and world.is_ok[one]]
     shown = next(one for one in thing.events if one.number == number)
-    is_soon = (shown.time - thing.created.time).total_seconds() < _SOON
+    is_soon = (shown.time - thing.created.time).total_seconds() < SOON
     return is_soon and not any(one.form is not None or one.method in ("PUT", "PATCH", "DELETE") for one in before)
-
-
-def _delete(world: World, thing: LearnedThing, member: str) -> None:
-    """A thing that was deleted without a word about its state is in a state of its own.
-
-    If only something else, such as its challenge, has a word, the thing has it, too.
-    """
-    told = {number for number, _ in thing.states}
-    for one in thing.events:
-        is_told = any(number >= one.number for number in told)
-        if one.method == "DELETE" and world.is_ok[one] and not is_told and thing.states:
-            words = (value for place, value in leaves(one.document) if place[-1:] == (member,))
-            thing.states.append((one.number, next(words, DELETED)))
-            thing.states.sort(key=lambda state: state[0])
-
-
-def _state_member(
-    world: World, kind: ThingKind, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
-) -> str | None:
-    """Return the member with the most different words for the same things."""
-    words: defaultdict[str, set[Any]] = defaultdict(set)
-    told: Counter[str] = Counter()
-    for thing in kind.things:
-        values: defaultdict[str, list[Any]] = defaultdict(list)
-        for one, name, value in shown.get(thing, ()):
-            if world.is_ok[one]:
-                values[name].append(value)
-        for name, ones in values.items():
-            told[name] += len(ones)
-            if len(set(ones)) > 1:
-                words[name] |= set(ones)
-    return max(words, key=lambda name: (len(words[name]), told[name])) if words else None
-
-
-def _find_synonyms(
-    world: World, kind: ThingKind, member: str, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
-) -> dict[Any, Any]:
-    """Return words for states that only answers to requests with a later key have, with those of the other answers.
-
-    Such a consent can be `approved` in the answer about the request for it, and `active` in that about itself.
-    """
-    told: list[tuple[LearnedThing, SeenExchange, Any, bool]] = []
-    for thing in kind.things:
-        for one, name, value in shown[thing]:
-            keys = [use.key for use, named in world.named(one) if named is thing and use.place[0] == "path"]
-            if name == member and world.is_ok[one]:
-                told.append((thing, one, value, any(map(kind.is_told_late, keys))))
-    usual = {value for _, _, value, is_late in told if not is_late}
-    synonyms: dict[Any, Any] = {}
-    for (thing, one, value, is_late), (same, other, word, by_later_key) in pairwise(told):
-        is_soon = same is thing and (other.time - one.time).total_seconds() < _SOON
-        if is_soon and not is_late and by_later_key and word not in usual and other.method == "GET":
-            synonyms.setdefault(word, value)
-    return synonyms
 
 
 def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding: Collection[LearnedOperation]) -> None:
@@ -523,13 +259,13 @@ def _hidden_decision(causes: Sequence[SeenExchange], shown: SeenExchange) -> See
 
 def _opened_page(between: Sequence[SeenExchange], shown: SeenExchange) -> list[SeenExchange]:
     """Return the last request for a page with a form: a change that nothing else explains comes from opening it."""
-    is_soon = (shown.time - between[0].time).total_seconds() < _SOON if between else False
+    is_soon = (shown.time - between[0].time).total_seconds() < SOON if between else False
     return [one for one in between if is_soon and one.method == "GET" and "<form" in one.text][-1:]
 
 
 def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:
     """Return whether a request changes nothing: a GET, or one that was also sent without a change."""
-    if one.method in ("GET", "HEAD") or one is thing.created or _find_repeated(world, one) is thing:
+    if one.method in ("GET", "HEAD") or one is thing.created or find_repeated(world, one) is thing:
         return True
     operation = world.operation_of[one]
     for other in world.things:

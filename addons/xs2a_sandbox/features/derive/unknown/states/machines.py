@@ -1,0 +1,123 @@
+"""What changes the states of things: a request, time, how often they are read, a newer thing, or their payments."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+
+DELETED = "deleted"
+
+
+@dataclass(frozen=True)
+class ByRequest:
+    """A request of `one`'s operation that was answered like `one` changes the state."""
+
+    before: Any
+    after: Any
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
+class ByTime:
+    """The state changes this many seconds after the last change by a request. It was seen at `one`."""
+
+    before: Any
+    after: Any
+    seconds: int
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
+class ByEnd:
+    """The state changes after the day or time that the thing's own request has at a place. It was seen at `one`.
+
+    With `is_first_day`, it changes when the day begins.
+    """
+
+    before: Any
+    after: Any
+    place: Place
+    one: SeenExchange
+    is_first_day: bool = False
+
+
+@dataclass(frozen=True)
+class ByReading:
+    """The state changes with the n-th read in the state."""
+
+    before: Any
+    after: Any
+    reads: int
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
+class ByNewer:
+    """The state changes when another thing of the kind gets the state `before`. It was seen at `one`."""
+
+    before: Any
+    after: Any
+    one: SeenExchange
+
+
+@dataclass(frozen=True)
+class ByPayments:
+    """The state changes when a standing order has paid for the last time: a guess, because `one` shows only a payment.
+
+    It pays as often as its own request has at `count`, the first time on the day at `start`, then after so many `days`.
+    The members `left` and `next` of answers tell how often and when it will pay.
+    """
+
+    before: Any
+    after: Any
+    start: Place
+    count: Place
+    form: DateForm
+    days: int
+    left: str
+    next: str
+    one: SeenExchange
+
+
+type Change = ByRequest | ByTime | ByEnd | ByReading | ByPayments | ByNewer
+
+
+@dataclass
+class StateMachine:
+    """The states of one kind: the member that shows them, the first one, and the changes."""
+
+    kind: ThingKind
+    member: str
+    first: Any
+    by_request: list[ByRequest] = field(default_factory=list)
+    by_time: list[ByTime] = field(default_factory=list)
+    by_end: list[ByEnd] = field(default_factory=list)
+    by_reading: list[ByReading] = field(default_factory=list)
+    by_payments: list[ByPayments] = field(default_factory=list)
+    by_newer: list[ByNewer] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[Change]:
+        later: list[Change] = [*self.by_time, *self.by_end, *self.by_reading, *self.by_payments, *self.by_newer]
+        return [*self.by_request, *later]
+
+    @property
+    def words(self) -> list[Any]:
+        return list(dict.fromkeys([self.first, *(word for one in self.changes for word in (one.before, one.after))]))
+
+    @property
+    def lasts(self) -> list[Any]:
+        """The states that nothing changes."""
+        return [word for word in self.words if not self.later(word)]
+
+    def later(self, word: Any) -> set[Any]:
+        """Return the states that can follow a state, directly or not."""
+        found: set[Any] = set()
+        new = {word}
+        while new:
+            new = {one.after for one in self.changes if one.before in new} - found
+            found |= new
+        return found

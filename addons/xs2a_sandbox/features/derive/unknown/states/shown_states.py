@@ -1,0 +1,179 @@
+"""The words for states that answers show: about which thing, and in which member."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.states.machines import DELETED
+from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
+SOON = 60
+"""The seconds in which a state hardly changes by itself."""
+
+
+def primary(world: World, one: SeenExchange) -> LearnedThing | None:
+    """Return the thing that a request is about: the one that it creates, or that its path or its only id names.
+
+    A request that was sent twice is about what the first one has made.
+    """
+    if made := world.made(one) or find_repeated(world, one):
+        return made
+    named = list(world.named(one))
+    in_path = [thing for use, thing in named if use.place[0] == "path"]
+    if in_path:
+        return in_path[-1]
+    others = {thing for use, thing in named if use.place[0] != "headers"}
+    return next(iter(others)) if len(others) == 1 else next((thing for _, thing in named), None)
+
+
+def find_repeated(world: World, one: SeenExchange) -> LearnedThing | None:
+    """Return the earlier thing that the answer of an operation that makes things shows in place of a new one."""
+    kind = world.made_by(world.operation_of[one])
+    told = kind.told.get(kind.id) if kind and world.is_ok[one] else None
+    shown = dict(answer_values(one)).get(told[1]) if told else None
+    return next((thing for thing in kind.things if thing.is_known_by(kind.id, str(shown), one)), None) if kind else None
+
+
+def _nested(world: World, document: Any, place: Place = ()) -> Iterator[tuple[LearnedThing, Mapping[str, Any]]]:
+    """Yield the objects in an answer that show other things: entries of lists, or what a token is for."""
+    if isinstance(document, list):
+        for entry in document:
+            yield from _nested(world, entry, (*place, 0))
+    for kind in world.kinds if isinstance(document, Mapping) and place else ():
+        told = kind.told.get(kind.id)
+        key = str(document.get(told[1][-1])) if told and told[1][0] == "body" else ""
+        yield from ((thing, document) for thing in kind.things if key and str(thing.keys[kind.id][0]) == key)
+    for name, inner in document.items() if isinstance(document, Mapping) else ():
+        yield from _nested(world, inner, (*place, name))
+
+
+def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any]]]:
+    shown: dict[LearnedThing, list[tuple[SeenExchange, str, Any]]] = defaultdict(list)
+    for one in sorted(world.operation_of, key=lambda one: one.number):
+        thing = primary(world, one)
+        for other, document in _nested(world, one.document) if world.is_ok[one] else ():
+            if other is not thing and other.created.number < one.number:
+                other.events.append(one)
+                shown[other] += [(one, name, value) for name, value in document.items() if _is_word(value)]
+        if thing is None:
+            continue
+        thing.events.append(one)
+        if thing.created is one:
+            # A token for a code changes what the code is for.
+            exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)
+            for other in exchanged:
+                other.events.append(one)
+        if one.status in REDIRECTS and one is not thing.created:
+            # What a customer decides about an authorisation is decided about the consent that it belongs to.
+            for owner in _find_owners(world, thing):
+                owner.events.append(one)
+        places = [use.place[0] for use, named in world.named(one) if named is thing]
+        is_of_access = bool(places) and set(places) == {"headers"}
+        for place, value in leaves(one.document):
+            name = next((step for step in reversed(place) if isinstance(step, str)), "")
+            is_word = _is_word(value) and not (is_of_access and world.is_ok[one])
+            is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
+            is_number = is_small and not is_of_access
+            if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
+                continue
+            if place != world.envelope and not _is_of_other(world, thing, one, place):
+                shown[thing].append((one, name, value))
+    return shown
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and _WORD.fullmatch(value) is not None
+
+
+def _find_owners(world: World, thing: LearnedThing) -> list[LearnedThing]:
+    """Return what the path of the request names that has made a thing."""
+    return [owner for use, owner in world.named(thing.created) if use.place[0] == "path" and owner is not thing]
+
+
+def _is_of_other(world: World, thing: LearnedThing, one: SeenExchange, place: Place) -> bool:
+    """Return whether a value belongs to something else with a key, such as the challenge of a consent.
+
+    The innermost object with a key, or with the name of the object in which the key was told, tells whose it is.
+    """
+    for end in range(len(place) - 1, -1, -1):
+        found = [_has_key(thing, one, place[:end], kind, key) for kind in world.kinds for key in kind.told]
+        if known := [is_own for is_own in found if is_own is not None]:
+            return not any(known)
+    return False
+
+
+def _has_key(thing: LearnedThing, one: SeenExchange, around: Place, kind: ThingKind, key: str) -> bool | None:
+    """Return whether an object has a key of the thing itself, or one of something else; None for neither."""
+    _, at, _ = kind.told[key]
+    inner = value_at(one.document, around)
+    if at[0] != "body" or not isinstance(inner, Mapping):
+        return None
+    told = inner.get(at[-1])
+    if kind is thing.kind and key in thing.keys:
+        mine = str(thing.keys[key][0])
+        is_main = key == kind.id or kind.is_told_late(key)
+        is_here = str(told) == mine or (told is None and around and around[-1:] == at[-2:-1])
+        if is_here and (is_main or len(at) > 2 or mine in one.parameters.values()):
+            return is_main
+    is_other = told is not None and key == kind.id and len(at) > 2 and at[1:-1] == around
+    return False if is_other and str(told) not in thing.key_texts else None
+
+
+def add_deletion(world: World, thing: LearnedThing, member: str) -> None:
+    """A thing that was deleted without a word about its state is in a state of its own.
+
+    If only something else, such as its challenge, has a word, the thing has it, too.
+    """
+    told = {number for number, _ in thing.states}
+    for one in thing.events:
+        is_told = any(number >= one.number for number in told)
+        if one.method == "DELETE" and world.is_ok[one] and not is_told and thing.states:
+            words = (value for place, value in leaves(one.document) if place[-1:] == (member,))
+            thing.states.append((one.number, next(words, DELETED)))
+            thing.states.sort(key=lambda state: state[0])
+
+
+def find_state_member(
+    world: World, kind: ThingKind, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
+) -> str | None:
+    """Return the member with the most different words for the same things."""
+    words: defaultdict[str, set[Any]] = defaultdict(set)
+    told: Counter[str] = Counter()
+    for thing in kind.things:
+        values: defaultdict[str, list[Any]] = defaultdict(list)
+        for one, name, value in shown.get(thing, ()):
+            if world.is_ok[one]:
+                values[name].append(value)
+        for name, ones in values.items():
+            told[name] += len(ones)
+            if len(set(ones)) > 1:
+                words[name] |= set(ones)
+    return max(words, key=lambda name: (len(words[name]), told[name])) if words else None
+
+
+def find_synonyms(
+    world: World, kind: ThingKind, member: str, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
+) -> dict[Any, Any]:
+    """Return words for states that only answers to requests with a later key have, with those of the other answers.
+
+    Such a consent can be `approved` in the answer about the request for it, and `active` in that about itself.
+    """
+    told: list[tuple[LearnedThing, SeenExchange, Any, bool]] = []
+    for thing in kind.things:
+        for one, name, value in shown[thing]:
+            keys = [use.key for use, named in world.named(one) if named is thing and use.place[0] == "path"]
+            if name == member and world.is_ok[one]:
+                told.append((thing, one, value, any(map(kind.is_told_late, keys))))
+    usual = {value for _, _, value, is_late in told if not is_late}
+    synonyms: dict[Any, Any] = {}
+    for (thing, one, value, is_late), (same, other, word, by_later_key) in pairwise(told):
+        is_soon = same is thing and (other.time - one.time).total_seconds() < SOON
+        if is_soon and not is_late and by_later_key and word not in usual and other.method == "GET":
+            synonyms.setdefault(word, value)
+    return synonyms
