@@ -265,7 +265,7 @@ BY_HAND = {
         ),
         ("'expired' if it.state", "'lapsed' if it.state"),
     ],
-    "harbour": [("status: 410", "status: 404")],
+    "harbour": [("'used-up'\"\n        status: 410", "'used-up'\"\n        status: 404")],
     "norrsken": [
         # The bank's numbers for a slip or payment that the customer has refused, and for a slip that has lapsed.
         ("': 91}", "': 80}"),
