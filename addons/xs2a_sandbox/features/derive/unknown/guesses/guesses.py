@@ -25,6 +25,7 @@ from xs2a_sandbox.features.derive.unknown.guesses.mentions import find_mention, 
 from xs2a_sandbox.features.derive.unknown.guesses.states import (
     guess_again,
     guess_old_tokens,
+    guess_over,
     guess_quotas,
     guess_rights,
     guess_states,
@@ -192,6 +193,7 @@ _GUESSES = (
     guess_used_code,
     guess_again,
     guess_repeated,
+    guess_over,
     guess_states,
 )
 """Each sees what those before it have guessed."""

@@ -124,6 +124,21 @@ def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
                     yield donor.guess(Condition(source, 33, "in state", lookup.place, lookup.name))
 
 
+def guess_over(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """What is over is refused as another kind of thing at a path that ends alike, such as `/authorisations`."""
+    operation = known.operation
+    address = operation.method, operation.pattern[-1]
+    states = (check for check in known.every if check.condition.is_of_state and check.condition.place[0] == "path")
+    others = (check for check in states if check.answer.operation is not operation and not check.is_guess)
+    alike = [one for one in others if (one.answer.operation.method, one.answer.operation.pattern[-1]) == address]
+    for lookup in known.lookups if alike and operation.pattern[-1] else ():
+        is_known = any(condition.is_of_state and condition.name == lookup.name for condition in known.conditions)
+        for machine in known.scopes.machines_of(lookup) if len(lookup.kinds) == 1 and not is_known else ():
+            living = [word for word in machine.words if word not in machine.lasts]
+            source = f"let.{lookup.name} and let.{lookup.name}.state not in {literal(living)}"
+            yield alike[0].guess(Condition(source, 29, "in state", lookup.place, lookup.name))
+
+
 def guess_states(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A thing that must be in one state for one operation must be so for others that were only seen in this state."""
     for lookup in known.lookups:
