@@ -99,7 +99,7 @@ def _find_places(text: str) -> Iterator[tuple[int, int]]:
     name: str | None = None
     for token in _TOKEN.finditer(text):
         sign = token[0][0]
-        is_object, has_links = open_[-1]
+        is_object, may_be_link = open_[-1]
         if sign == "," or sign in "]}":
             name = None
             if sign != ",":
@@ -108,11 +108,11 @@ def _find_places(text: str) -> Iterator[tuple[int, int]]:
             name = json.loads(token[0]) if "\\" in token[0] else token[0][1:-1]
         else:
             # Elements of an array have the name of the array.
-            has_links = name not in _NAMES if is_object else has_links
+            may_be_link = name not in _NAMES if is_object else may_be_link
             if sign != '"':
-                open_.append((sign == "{", has_links))
+                open_.append((sign == "{", may_be_link))
                 name = None
-            elif has_links:
+            elif may_be_link:
                 yield token.span()
 
 

@@ -39,6 +39,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
+_CONSENT_STATE = re.compile("consent_?status", re.IGNORECASE)
 _FORMS = frozenset({"missing", "form", "word", "past"})
 
 
@@ -156,7 +157,7 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
 def _is_standard_consent(known: KnownOperation, condition: Condition) -> bool:
     """Return whether a path names a consent of NextGenPSD2, where an unknown one gets 403 (section 14.11)."""
     named = (one for one in known.lookups if one.place == condition.place)
-    return any(machine.member == "consentStatus" for one in named for machine in known.scopes.machines_of(one))
+    return any(_CONSENT_STATE.fullmatch(machine.member) for one in named for machine in known.scopes.machines_of(one))
 
 
 def _is_like(condition: Condition, check: LearnedCheck) -> bool:

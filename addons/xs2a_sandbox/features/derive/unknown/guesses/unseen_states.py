@@ -68,16 +68,16 @@ def _find_made(
     # Only links are for the first state alone, and what the app has not sent can come later. Otherwise, the answers
     # show other sides of the thing.
     members = list(_members(made.seen[0].document))
-    names = {name for name, value in members if not _has_only_links(value)}
+    names = {name for name, value in members if not _leads_elsewhere(value)}
     sent = {name for one in shown for name, _ in _sent(scopes, lookup, one)} - names
     others = [{name for name, _ in _members(one.document)} for one in shown]
     is_alike = all(names <= other and sent.isdisjoint(other) for other in others)
     return replace(made, name="as-made", like=AS_MADE) if is_alike and len(names) > 1 else None
 
 
-def _has_only_links(value: Any) -> bool:
+def _leads_elsewhere(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return bool(value) and all(map(_has_only_links, value.values()))
+        return bool(value) and all(map(_leads_elsewhere, value.values()))
     return isinstance(value, str) and is_link(value)
 
 
