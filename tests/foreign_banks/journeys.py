@@ -16,6 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 import httpx
 
 from tests.foreign_banks import (
+    brenta_journeys,
     bursztyn_journeys,
     corrib_journeys,
     cottonwood_journeys,
@@ -31,6 +32,7 @@ from tests.foreign_banks import (
     tisza_journeys,
     zeytin_journeys,
 )
+from tests.foreign_banks.brenta import Brenta
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.corrib import Corrib
 from tests.foreign_banks.cottonwood import Cottonwood
@@ -804,4 +806,5 @@ BANKS = {
     "kataja": Foreign(
         Kataja, kataja_journeys.first, kataja_journeys.second, r"\bLU-\d{4}-\d{4}\b|\bMK\d{10}\b", "tila"
     ),
+    "brenta": Foreign(Brenta, brenta_journeys.first, brenta_journeys.second, r"\bM\d{9}\b|\bD\d{10}\b", "stato"),
 }
