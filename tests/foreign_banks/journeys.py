@@ -26,6 +26,7 @@ from tests.foreign_banks import (
     gulmohar_journeys,
     jacaranda_journeys,
     kataja_journeys,
+    kupa_journeys,
     pukeko_journeys,
     ribera_journeys,
     siret_journeys,
@@ -44,6 +45,7 @@ from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
+from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.ribera import Ribera
@@ -807,4 +809,11 @@ BANKS = {
         Kataja, kataja_journeys.first, kataja_journeys.second, r"\bLU-\d{4}-\d{4}\b|\bMK\d{10}\b", "tila"
     ),
     "brenta": Foreign(Brenta, brenta_journeys.first, brenta_journeys.second, r"\bM\d{9}\b|\bD\d{10}\b", "stato"),
+    "kupa": Foreign(
+        Kupa,
+        kupa_journeys.first,
+        kupa_journeys.second,
+        r"\bKC[A-Z0-9]{10}\b|(?<=sepa-credit-transfers/)\d{15}|(?<=/eprijava/)[0-9a-f]{12}",
+        "(consent|transaction|sca)Status",
+    ),
 }
