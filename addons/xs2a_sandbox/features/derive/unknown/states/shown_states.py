@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
@@ -28,8 +29,9 @@ def primary(world: World, one: SeenExchange) -> LearnedThing | None:
     in_path = [thing for use, thing in named if use.place[0] == "path"]
     if in_path:
         return in_path[-1]
-    others = {thing for use, thing in named if use.place[0] != "headers"}
-    return next(iter(others)) if len(others) == 1 else next((thing for _, thing in named), None)
+    # A session or an access is older than what it is used for.
+    others = [thing for use, thing in named if use.place[0] != "headers"] or [thing for _, thing in named[:1]]
+    return max(others, key=lambda thing: thing.created.number, default=None)
 
 
 def find_repeated(world: World, one: SeenExchange) -> LearnedThing | None:
@@ -64,6 +66,9 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
         if thing is None:
             continue
         thing.events.append(one)
+        if one.status in REDIRECTS:
+            link = urlsplit(one.answer_headers.get("location", ""))
+            shown[thing] += [(one, name, value) for name, value in parse_qsl(link.query) if _is_word(value)]
         if thing.created is one:
             # A token for a code changes what the code is for.
             exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
@@ -205,14 +206,11 @@ def _replace_by_newer(machine: StateMachine, thing: LearnedThing) -> None:
 
 def _says_same(one: SeenExchange, other: SeenExchange) -> bool:
     """Return whether no word in two requests differs. Redirects show what was decided."""
-    mine, theirs = (
-        {name: text for name, text in (each.form or each.body or {}).items() if isinstance(text, str)}
-        if isinstance(each.form or each.body or {}, dict)
-        else {}
-        for each in (one, other)
-    )
-    words = [name for name in mine if name in theirs and _WORD.fullmatch(mine[name])]
-    return one.status in REDIRECTS or all(mine[name] == theirs[name] for name in words)
+    mine, theirs = (dict(leaves(each.form or each.body)) for each in (one, other))
+    words = [
+        place for place, text in mine.items() if place in theirs and isinstance(text, str) and _WORD.fullmatch(text)
+    ]
+    return one.status in REDIRECTS or all(mine[place] == theirs[place] for place in words)
 
 
 def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> tuple[Place, bool] | None:
@@ -268,14 +266,18 @@ def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:
     if one.method in ("GET", "HEAD") or one is thing.created or find_repeated(world, one) is thing:
         return True
     operation = world.operation_of[one]
-    for other in world.things:
-        for (_, before), (then, after) in zip(other.states, other.states[1:], strict=False):
-            if before == after and any(
-                event.number == then and world.operation_of[event] is operation and world.is_ok[event]
-                for event in other.events
-            ):
-                return True
-    return False
+    changes = [
+        (before, after, event)
+        for other in world.things
+        for (_, before), (then, after) in pairwise(other.states)
+        for event in other.events
+        if event.number == then and world.operation_of[event] is operation and world.is_ok[event]
+    ]
+    # The same request does not change a state again and again.
+    goes_on = any(
+        after == then and _says_same(event, later) for _, after, event in changes for then, _, later in changes
+    )
+    return goes_on or any(before == after for before, after, _ in changes)
 
 
 def unix_seconds(time: datetime) -> int:

@@ -27,7 +27,7 @@ def find_things(
     envelope: Envelope | None,
     ids: RecordedIds,
 ) -> World:
-    world = World(operations, is_ok, ids, (envelope.member,) if envelope else None)
+    world = World(operations, is_ok, ids, envelope.place if envelope else None)
     for operation in operations:
         world.operation_of |= dict.fromkeys(operation.seen, operation)
     seen = sorted(world.operation_of, key=lambda one: one.number)
