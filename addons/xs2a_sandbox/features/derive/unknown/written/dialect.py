@@ -13,6 +13,7 @@ from xs2a_sandbox.features.derive.unknown.written.lists import write_entries
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation, write_operation
 from xs2a_sandbox.features.derive.unknown.written.things import collection, write_shape
 from xs2a_sandbox.features.derive.unknown.written.unread_lists import write_unread_lists
+from xs2a_sandbox.features.derive.unknown.written.unread_states import write_unread_states
 from xs2a_sandbox.features.derive.unknown.written.unread_things import write_unread_things
 
 
@@ -24,7 +25,7 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
         for operation in world.operations
         if not all(one.status == 405 for one in operation.seen)
     ]
-    written += [*write_unread_things(learned), *write_unread_lists(learned)]
+    written += [*write_unread_things(learned), *write_unread_states(learned), *write_unread_lists(learned)]
     lets: dict[str, Any] = {}
     shapes: dict[str, Any] = {}
     for kind in world.kinds:
