@@ -126,6 +126,8 @@ GUESSED = {
     "siret": set(),
     "corrib": set(),
     "kataja": set(),
+    "brenta": set(),
+    "kupa": {"consent is received"},
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -143,14 +145,16 @@ SECOND = {
     ("gulmohar", True): (59, 59, 10, 10, 50),
     ("pukeko", True): (55, 53, 4, 5, 51),
     ("tisza", True): (44, 43, 5, 5, 39),
-    ("ribera", True): (41, 41, 6, 7, 36),
+    ("ribera", True): (42, 42, 6, 7, 37),
     ("estuaire", True): (50, 48, 6, 6, 39),
     ("gauja", True): (34, 32, 4, 4, 29),
     ("zeytin", True): (40, 38, 6, 6, 36),
     ("cottonwood", True): (39, 37, 5, 5, 34),
     ("siret", True): (38, 38, 5, 5, 34),
     ("corrib", True): (35, 34, 5, 5, 34),
-    ("kataja", True): (36, 34, 4, 4, 33),
+    ("kataja", True): (36, 34, 5, 5, 35),
+    ("brenta", True): (40, 36, 4, 4, 29),
+    ("kupa", True): (38, 36, 4, 4, 31),
     # Some steps are left for pseudonyms that look like something else.
     ("javor", False): (44, 42, 3, 4, 25),
     ("harbour", False): (42, 37, 4, 4, 28),
@@ -169,6 +173,8 @@ SECOND = {
     ("siret", False): (36, 36, 4, 4, 18),
     ("corrib", False): (33, 33, 4, 4, 4),
     ("kataja", False): (30, 28, 0, 0, 7),
+    ("brenta", False): (38, 34, 1, 2, 7),
+    ("kupa", False): (36, 33, 2, 2, 17),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values.
