@@ -171,12 +171,11 @@ def _is_of_browser(entry: Exchange) -> bool:
 
 
 def _find_token(entry: Exchange) -> str | None:
-    """Return the access token of an answer: a long random text that must not be stored (RFC 6749, section 5.1)."""
+    """Return the access token of an answer: a long random text that must not be stored, or that is of type Bearer."""
+    told = dict(leaves(body.read(entry.answer_body).value)) if entry.method == "POST" else {}
     is_secret = "no-store" in (entry.answer_headers.get("cache-control") or "")
-    told = leaves(body.read(entry.answer_body).value) if entry.method == "POST" else ()
-    texts = [
-        value for place, value in told if isinstance(value, str) and (is_secret or place[-1:] == ("access_token",))
-    ]
+    is_secret |= any(isinstance(value, str) and value.lower() == "bearer" for value in told.values())
+    texts = [value for place, value in told.items() if isinstance(value, str) and is_secret]
     return next(
         (text for text in texts if len(text) >= _LEAST and " " not in text and "/" not in text and is_id(text)), None
     )

@@ -30,8 +30,11 @@ def primary(world: World, one: SeenExchange) -> LearnedThing | None:
     if in_path:
         return in_path[-1]
     # A session or an access is older than what it is used for.
-    others = [thing for use, thing in named if use.place[0] != "headers"] or [thing for _, thing in named[:1]]
-    return max(others, key=lambda thing: thing.created.number, default=None)
+    others = [thing for use, thing in named if use.place[0] != "headers"]
+    if others:
+        return max(others, key=lambda thing: thing.created.number)
+    # The id of a consent tells more than a token, which has a word before it.
+    return next((thing for _, thing in sorted(named, key=lambda one: one[0].word is not None)), None)
 
 
 def find_repeated(world: World, one: SeenExchange) -> LearnedThing | None:
