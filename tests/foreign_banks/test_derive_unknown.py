@@ -161,7 +161,7 @@ SECOND = {
     ("norrsken", False): (48, 44, 3, 5, 29),
     ("jacaranda", False): (42, 41, 0, 0, 15),
     ("bursztyn", False): (45, 41, 0, 0, 11),
-    ("dallae", False): (43, 41, 0, 0, 0),
+    ("dallae", False): (44, 42, 0, 0, 0),
     ("gulmohar", False): (53, 52, 0, 0, 4),
     ("pukeko", False): (53, 44, 3, 4, 15),
     ("tisza", False): (40, 39, 4, 4, 32),
@@ -172,7 +172,7 @@ SECOND = {
     ("cottonwood", False): (36, 34, 3, 3, 18),
     ("siret", False): (36, 36, 4, 4, 18),
     ("corrib", False): (33, 33, 4, 4, 4),
-    ("kataja", False): (30, 28, 0, 0, 7),
+    ("kataja", False): (32, 30, 0, 0, 7),
     ("brenta", False): (38, 34, 1, 2, 7),
     ("kupa", False): (36, 33, 2, 2, 17),
 }
