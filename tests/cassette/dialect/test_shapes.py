@@ -175,7 +175,8 @@ def test_a_shape_defined_twice_in_a_layer_is_reported(tmp_path: Path) -> None:
 def test_lint_reports_unused_shapes(tmp_path: Path) -> None:
     named = {
         "cassette": 1,
-        "shapes": {"used": {"a": {"shape": "within"}}, "within": 1, "idle": {"shape": "idler"}, "idler": 2},
+        "let": {"known": {"shape": "named", "of": "{{ request.path }}"}},
+        "shapes": {"used": {"a": {"shape": "within"}}, "within": 1, "named": 3, "idle": {"shape": "idler"}, "idler": 2},
     }
     case = {"id": "a", "match": {"method": "GET", "path": "/x"}, "respond": {"body": {"shape": "used"}}}
     (tmp_path / "a.yaml").write_text(json.dumps({**named, "rules": [case]}))

@@ -133,6 +133,7 @@ def find_unused(
     used |= {use.name for error in errors for use in _uses_of_error(error)}
     used |= {use.name for one in cassettes if one.origin for use, _ in _uses_of_every(one.origin.written)}
     used |= {use.name for use, _ in _uses_of_callbacks(sections)}
+    used |= {use.name for use in _uses(sections.get("let"), ("let",))}
     names = [*(used & shapes.keys())]
     for name in names:
         names += {use.name for use in shapes[name].uses} & shapes.keys() - set(names)
