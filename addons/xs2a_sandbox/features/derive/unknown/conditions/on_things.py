@@ -184,13 +184,16 @@ def _rights_to_accounts(
         rows = account.rows.entries if account.rows else []
         for (place, member), numbers in lists.items():
             name = next((name for name in rows[0] if not numbers.isdisjoint(str(row.get(name)) for row in rows)), None)
-            if place[-1] not in operation.pattern or name is None:
+            word = place[-1] if place[-1] in operation.pattern else operation.pattern[-1]
+            if word is None or name is None:
                 continue
-            named = expression(f"let.{access.name}.sent", place)
-            named += f" | map(attribute={literal('.'.join(map(str, member)))})" if member else ""
-            own = expression("let", (account.name, name))
-            source = f"let.{access.name} and let.{account.name} and {own} not in ({named} | list)"
-            yield Condition(source, 42, "right", access.place, access.name, word=str(place[-1]))
+            own, sent = expression("let", (account.name, name)), f"let.{access.name}.sent"
+            named = expression(sent, (*place[:-1], word))
+            # The list for another word, such as that for transactions next to that for balances, can be missing.
+            guard = f"({expression(sent, place)} or {named}) and " if word != place[-1] else ""
+            named = f"({named} or []){f' | map(attribute={literal(".".join(map(str, member)))})' if member else ''}"
+            source = f"let.{access.name} and let.{account.name} and {guard}{own} not in ({named} | list)"
+            yield Condition(source, 42, "right", access.place, access.name, word=str(word))
 
 
 def _on_state(

@@ -74,11 +74,14 @@ class NamedAccounts:
             chosen = expression(f"let.{access.name}.form", self.place[1:])
             # Only the first field of a name is known, so the customer may have chosen more of the recorded accounts.
             return f"[{chosen}] if {chosen} and {chosen} not in ({self._recorded}) else none"
+        member = f" | map(attribute={literal('.'.join(map(str, self.member)))})" if self.member else ""
+        if len(self.place) > 1:
+            # Next to this list, such as that for balances, there can be others, such as that for transactions.
+            lists = expression(f"let.{access.name}.sent", self.place[:-1])
+            named = f"{lists} | dictsort | map('last') | reject('string') | reject('none') | sum(start=[])"
+            return f"({named}{member} | unique | list) or none"
         named = expression(f"let.{access.name}.sent", self.place)
-        numbers = (
-            f"{named} | map(attribute={literal('.'.join(map(str, self.member)))}) | list" if self.member else named
-        )
-        return f"{numbers} if {named} is not string and {named} is not none else none"
+        return f"{named}{member} | list if {named} is not string and {named} is not none else none"
 
     def add_checks(self, scopes: ExchangeScopes, operation: LearnedOperation, known: list[LearnedCheck]) -> None:
         """Add, as guesses, that numbers must be right, and that an access is only good for its own accounts."""
