@@ -22,12 +22,16 @@ class ByRequest:
 
 @dataclass(frozen=True)
 class ByTime:
-    """The state changes this many seconds after the last change by a request. It was seen at `one`."""
+    """The state changes this many seconds after the last change by a request. It was seen at `one`.
+
+    It does not change so if the thing's own request has a value at `unless`, such as a later day.
+    """
 
     before: Any
     after: Any
     seconds: int
     one: SeenExchange
+    unless: Place = ()
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.states.machines import (
     ByEnd,
@@ -74,6 +75,7 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
             _add_unseen(world, machine, thing)
         for thing in kind.things:
             _replace_by_newer(machine, thing)
+        machine.by_time = [_without_waiting(machine, change) for change in machine.by_time]
         machines[kind] = machine
         deciding |= {world.operation_of[change.one] for change in machine.by_request}
     return machines
@@ -202,6 +204,24 @@ def _replace_by_newer(machine: StateMachine, thing: LearnedThing) -> None:
             machine.by_time = [one for one in machine.by_time if one is not change]
             machine.by_reading = [one for one in machine.by_reading if one is not change]
             thing.changes[at] = StateChange(newer[0], own.state, "time")
+
+
+def _without_waiting(machine: StateMachine, change: ByTime) -> ByTime:
+    """Return a change that does not happen to things that wait for a day, if one was seen that had not changed so long.
+
+    On its day, it becomes what the others become.
+    """
+    usual = next(thing for thing in machine.kind.things if change.one in thing.events)
+    for thing in machine.kind.things:
+        times = {one.number: one.time for one in thing.events}
+        since = next((times[own.number] for own in thing.changes if own.state == change.before), thing.created.time)
+        waits = [times[at] for at, state in thing.states if state == change.before and at in times]
+        days = [place for place, value in leaves(thing.created.body) if date_form(value)]
+        own = [place for place in days if value_at(usual.created.body, place) is None]
+        if own and waits and (max(waits) - since).total_seconds() > change.seconds + _AT_ONCE:
+            machine.by_end.append(ByEnd(change.before, change.after, own[0], change.one, is_first_day=True))
+            return replace(change, unless=own[0])
+    return change
 
 
 def _says_same(one: SeenExchange, other: SeenExchange) -> bool:

@@ -46,21 +46,22 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
     machine = scopes.machines.get(kind)
     if machine is None:
         return {"merge": ["{{ it }}"]}
-    changes: list[tuple[int, Any, Any, int]] = []
+    changes: list[tuple[int, Any, Any, int, str]] = []
     for start in machine.words:
         if any(change.after == start for change in machine.by_time):
             continue
-        state, steps = start, 0
+        state, steps, unless = start, 0, ""
         while change := next((one for one in machine.by_time if one.before == state), None):
             state, steps = change.after, steps + 1
-            changes.append((change.seconds, start, state, steps))
+            unless += f" and {expression('it.sent', change.unless)} is none" if change.unless else ""
+            changes.append((change.seconds, start, state, steps, unless))
     end = _end(scopes.world, kind, machine)
     begins = [one for one in machine.by_end if one.is_first_day]
     if not changes and not end and not begins and not machine.by_payments and not machine.by_newer:
         return {"merge": ["{{ it }}"]}
     state_now, version = "it.state", "it.version"
-    for seconds, start, state, steps in sorted(changes, key=lambda change: change[0]):
-        when = f"it.state == {literal(start)} and clock.seconds >= it.since + {seconds}"
+    for seconds, start, state, steps, unless in sorted(changes, key=lambda change: change[0]):
+        when = f"it.state == {literal(start)} and clock.seconds >= it.since + {seconds}{unless}"
         state_now = f"{literal(state)} if {when} else {state_now}"
         version = f"it.version + {steps} if {when} else {version}"
     for begin in begins:
