@@ -9,7 +9,8 @@ from xs2a_sandbox.features.derive.unknown.conditions.quotas import Quota, find_q
 from xs2a_sandbox.features.derive.unknown.guesses.guesses import add_guesses
 from xs2a_sandbox.features.derive.unknown.guesses.states import add_endings
 from xs2a_sandbox.features.derive.unknown.lists.balances import Balance, find_balances
-from xs2a_sandbox.features.derive.unknown.lists.lists import Listing, find_listings
+from xs2a_sandbox.features.derive.unknown.lists.listing import Listing
+from xs2a_sandbox.features.derive.unknown.lists.lists import find_listings
 from xs2a_sandbox.features.derive.unknown.lists.named_accounts import NamedAccounts, find_named_accounts
 from xs2a_sandbox.features.derive.unknown.recorded.outcomes import find_envelope, find_successes
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import find_ids

@@ -13,7 +13,8 @@ class Condition:
 
     `rank` puts conditions into the order in which banks check them. `place` is the part of the request that the
     condition checks, if there is one. `kind` says what is wrong: missing, unknown, state, form, limit, ... `owner` is
-    the place of the name to which a secret belongs, `word` the right that is missing.
+    the place of the name to which a secret belongs; it begins with "let" if an earlier request had the name. `word` is
+    the right that is missing.
     """
 
     source: str

@@ -9,7 +9,8 @@ from xs2a_sandbox.features.derive.expression_text import braced, expression, lit
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.guesses.mentions import instead
-from xs2a_sandbox.features.derive.unknown.lists.lists import Listing, is_exclusive
+from xs2a_sandbox.features.derive.unknown.lists.listing import Listing
+from xs2a_sandbox.features.derive.unknown.lists.lists import is_exclusive
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange

@@ -1,0 +1,74 @@
+"""A list of an operation: whose entries it has, how they are filtered, and how they are paged."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
+
+type Pages = Sequence[tuple[SeenExchange, list[dict[str, Any]]]]
+"""The entries that each exchange shows."""
+
+
+@dataclass(frozen=True)
+class Paging:
+    """The parameters that choose a page: its size, and the position, number or cursor where it begins.
+
+    The first page has the number `first`. `link` is the place of the address of the next page in answers, with the
+    parameters that it has.
+    """
+
+    size: Place | None = None
+    default: int = 10
+    skip: Place | None = None
+    page: Place | None = None
+    first: int = 1
+    cursor: Place | None = None
+    link: tuple[Place, tuple[str, ...]] | None = None
+
+
+@dataclass
+class Listing:
+    """A list of an operation. `per` is the lookup of the account whose entries it has, if there is one.
+
+    `customer` is the expression for the name of the customer on whom the entries depend.
+
+    `kind` is that of the things of the app that the entries are, if they are.
+
+    `day` is the member with the date of an entry. `equal` are parameters with the members that they must be equal to.
+    `booked` are things that have become an entry.
+    """
+
+    operation: LearnedOperation
+    place: Place
+    per: ThingLookup | None
+    entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    day: str = ""
+    form: DateForm | None = None
+    since: Place | None = None
+    untils: list[Place] = field(default_factory=list)
+    equal: dict[Place, str] = field(default_factory=dict)
+    paging: Paging = field(default_factory=Paging)
+    is_newest_first: bool = False
+    booked: list[tuple[LearnedThing, SeenExchange, dict[str, Any]]] = field(default_factory=list)
+    customer: str = ""
+    kind: ThingKind | None = None
+
+    def key(self, scopes: ExchangeScopes, one: SeenExchange) -> str:
+        """Return the account or the customer whose entries an answer has."""
+        if not self.customer:
+            return scopes.row_key(self.per, one)
+        return str(scopes.value(self.customer, one, after=False))
+
+
+def asked_values(one: SeenExchange) -> dict[Place, Any]:
+    body = one.body.items() if isinstance(one.body, Mapping) else ()
+    return {
+        **{("query", name): value for name, value in one.query.items()},
+        **{("body", name): value for name, value in body if not isinstance(value, Mapping | list)},
+    }

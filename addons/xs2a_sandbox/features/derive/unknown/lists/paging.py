@@ -1,0 +1,138 @@
+"""Finds how a list is paged: by the size, the position, the number or the cursor of a page."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, Pages, Paging, asked_values
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+
+_SIZE = re.compile("size|limit|count", re.IGNORECASE)
+"""Parts of the names of parameters for the number of entries on a page."""
+
+
+def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Paging:
+    size: Place | None = None
+    paging = Paging()
+    starts = [
+        (one, rows, entries, entries.index(rows[0]) if rows and rows[0] in entries else None)
+        for one, rows in pages
+        for entries in [listing.entries[listing.key(scopes, one)]]
+    ]
+    for one, rows, entries, start in starts:
+        for place, value in asked_values(one).items():
+            if place in (listing.since, *listing.untils):
+                continue
+            if str(value) in scopes.world.cursors:
+                paging = replace(paging, cursor=place)
+            elif (number := read_whole(value)) is not None:
+                if number == len(rows) <= len(entries) and (number > 1 or _SIZE.search(str(place[-1]))):
+                    size = size or place
+                elif number > 3 and start == number:
+                    paging = replace(paging, skip=place)
+    longest = max(len(rows) for _, rows in pages)
+    for one, rows, entries, start in starts:
+        parameters = asked_values(one)
+        per_page = int(parameters.get(size, 0)) if size else longest
+        for place, value in parameters.items() if per_page else ():
+            number = read_whole(value)
+            if place in (size, paging.skip) or number is None:
+                continue
+            for first in (1, 0) if _counts_from_zero(pages, place) else (1,):
+                before = (number - first) * per_page
+                is_told = before > 0 and any(told == before + len(rows) for _, told in leaves(one.document))
+                if is_told or (start == before and (before > 0 or (size and number == first == 1))):
+                    paging = replace(paging, page=place, first=first)
+                    if start is not None and start < before:
+                        _fill_gap(entries, start, before)
+                    break
+    link = _find_link(listing, pages, paging) if paging.page else None
+    default = longest if paging.page and not size else 0
+    size = size or _refused_size(scopes, listing, pages)
+    return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), link=link)
+
+
+def _counts_from_zero(pages: Pages, place: Place) -> bool:
+    """Return whether an answer without a number of a page says that it is page 0, or leads to page 1."""
+    told = [value for one, _ in pages if place not in asked_values(one) for _, value in leaves(one.document)]
+    links = [dict(parse_qsl(urlsplit(value).query)) for value in told if isinstance(value, str) and "?" in value]
+    return any(type(value) is int and value == 0 for value in told) or any(
+        link.get(str(place[-1])) == "1" for link in links
+    )
+
+
+def _find_link(listing: Listing, pages: Pages, paging: Paging) -> tuple[Place, tuple[str, ...]] | None:
+    """Return the place of the address of the next page in answers, with the names of its parameters."""
+    page = paging.page or ()
+    for one, _ in pages:
+        path, number = "/" + "/".join(one.path), asked_number(asked_values(one), page, paging.first)
+        for place, value in leaves(one.document):
+            target = urlsplit(value if isinstance(value, str) else "")
+            asked = dict(parse_qsl(target.query))
+            is_next = read_whole(asked.get(str(page[-1]))) == number + 1
+            if is_next and target.path == path and place[: len(listing.place)] != listing.place:
+                return place, tuple(asked)
+    return None
+
+
+def _fill_gap(entries: list[dict[str, Any]], known: int, before: int) -> None:
+    """Put entries in place of those on pages that were not recorded: like the last known one, with other ids."""
+    last = entries[known - 1] if known else entries[0]
+    for number in range(before - known):
+        entries.insert(known + number, {name: _vary(value, number) for name, value in last.items()})
+
+
+def _vary(value: Any, number: int) -> Any:
+    """Return another id of the same form."""
+    if isinstance(value, str) and is_id(value) and not date_form(value) and re.fullmatch(r"[\w/-]+", value):
+        return value[: -len(str(number))] + str(number)
+    return value
+
+
+def read_whole(value: Any) -> int | None:
+    return int(value) if re.fullmatch(r"\d{1,4}", str(value)) else None
+
+
+def _refused_size(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Place | None:
+    """Return the parameter with which more entries were asked for than a page has, and refused."""
+    used = {place for one, _ in pages for place in asked_values(one)}
+    most = max(len(rows) for _, rows in pages)
+    for one in listing.operation.seen:
+        for place, value in () if scopes.is_ok[one] else asked_values(one).items():
+            if place not in used and (read_whole(value) or 0) > most > 1:
+                return place
+    return None
+
+
+def _default_size(scopes: ExchangeScopes, listing: Listing, pages: Pages, size: Place | None) -> int:
+    """Return the size of a page that was not asked for: as the answer says, or as long as it is."""
+    sizes = [(one, asked_values(one).get(size or ())) for one, _ in pages]
+    shown = [
+        place
+        for one, wanted in sizes
+        if wanted is not None
+        for place, value in leaves(one.document)
+        if str(value) == str(wanted) and not isinstance(value, bool)
+    ]
+    for one, rows in pages:
+        if size in asked_values(one):
+            continue
+        told = dict(leaves(one.document))
+        for place in shown:
+            number = told.get(place)
+            # A number that is always that of the entries is not the size that a page can have.
+            if isinstance(number, int) and number > len(rows) and place[: len(listing.place)] != listing.place:
+                return number
+        if 1 < len(rows) < len(listing.entries[listing.key(scopes, one)]) and len(rows) % 5 == 0:
+            return len(rows)
+    return 10
+
+
+def asked_number(asked: Mapping[Place, Any], place: Place | None, default: int) -> int:
+    number = read_whole(asked.get(place or ()))
+    return default if number is None else number
