@@ -136,25 +136,25 @@ ONLY_UNREDACTED = {
     *("transfer without cover", "history too often", *GUESSED["dallae"], *GUESSED["pukeko"]),
 }
 SECOND = {
-    ("javor", True): (47, 45, 4, 5, 33),
-    ("harbour", True): (44, 41, 5, 5, 34),
-    ("norrsken", True): (50, 46, 4, 6, 38),
-    ("jacaranda", True): (51, 51, 3, 5, 36),
-    ("bursztyn", True): (51, 49, 2, 5, 33),
-    ("dallae", True): (55, 55, 15, 15, 50),
-    ("gulmohar", True): (59, 59, 10, 10, 50),
-    ("pukeko", True): (55, 53, 4, 5, 51),
-    ("tisza", True): (44, 43, 5, 5, 39),
-    ("ribera", True): (42, 42, 7, 7, 38),
-    ("estuaire", True): (50, 48, 6, 6, 39),
-    ("gauja", True): (34, 32, 4, 4, 29),
-    ("zeytin", True): (40, 38, 6, 6, 36),
-    ("cottonwood", True): (39, 37, 5, 5, 34),
-    ("siret", True): (40, 40, 6, 6, 37),
-    ("corrib", True): (35, 34, 5, 5, 34),
-    ("kataja", True): (36, 34, 5, 5, 35),
-    ("brenta", True): (40, 36, 4, 4, 29),
-    ("kupa", True): (38, 37, 5, 5, 32),
+    ("javor", True): (47, 45, 4, 5, 32),
+    ("harbour", True): (44, 41, 5, 5, 33),
+    ("norrsken", True): (50, 46, 4, 6, 37),
+    ("jacaranda", True): (51, 51, 3, 5, 35),
+    ("bursztyn", True): (51, 49, 2, 5, 32),
+    ("dallae", True): (55, 55, 15, 15, 49),
+    ("gulmohar", True): (59, 59, 10, 10, 49),
+    ("pukeko", True): (55, 53, 4, 5, 50),
+    ("tisza", True): (44, 43, 5, 5, 38),
+    ("ribera", True): (42, 42, 7, 7, 37),
+    ("estuaire", True): (50, 48, 6, 6, 38),
+    ("gauja", True): (34, 32, 4, 4, 28),
+    ("zeytin", True): (40, 38, 6, 6, 35),
+    ("cottonwood", True): (39, 37, 5, 5, 33),
+    ("siret", True): (40, 40, 6, 6, 36),
+    ("corrib", True): (35, 34, 5, 5, 33),
+    ("kataja", True): (36, 34, 5, 5, 34),
+    ("brenta", True): (40, 36, 4, 4, 28),
+    ("kupa", True): (38, 37, 5, 5, 31),
     # Some steps are left for pseudonyms that look like something else.
     ("javor", False): (44, 42, 3, 4, 25),
     ("harbour", False): (42, 37, 4, 4, 28),
@@ -177,7 +177,7 @@ SECOND = {
     ("kupa", False): (36, 34, 3, 3, 18),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
-chains except for states that were never shown, and all values.
+chains except for states that were never shown, and all values. One value is left for random ones.
 
 In the redacted recordings of banks in other languages than English and German, most words of the bank have pseudonyms:
 rights, decisions, states and codes. Every answer of dallae has a code.
