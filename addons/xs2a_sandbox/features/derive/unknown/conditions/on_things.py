@@ -137,8 +137,8 @@ def _day_totals(
             continue
         member = literal(".".join(("sent", *map(str, place[1:]))))
         comma = " | map('replace', ',', '.')" if isinstance(value, str) and "," in value else ""
-        sum = f"({known} | map(attribute={member}){comma} | map('decimal') | sum)"
-        total = f"{sum} + ({number_source(value, source_of(place))} or 0)"
+        paid = f"({known} | map(attribute={member}){comma} | map('decimal') | sum)"
+        total = f"{paid} + ({number_source(value, source_of(place))} or 0)"
         least, most = (
             pick((Decimal(str(scopes.value(total, one, after=False) or 0)) for one in ones), default=Decimal(0))
             for pick, ones in ((min, wanted), (max, others))

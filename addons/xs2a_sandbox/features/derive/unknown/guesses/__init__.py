@@ -1,1 +1,1 @@
-"""What the recording does not show: mistakes that other operations show, and states that were never seen."""
+"""Guesses about what was not recorded: mistakes that only other operations show, and states that nobody has seen."""

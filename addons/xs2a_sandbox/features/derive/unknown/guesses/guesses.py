@@ -8,6 +8,7 @@ from decimal import Decimal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, order
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.conditions.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.guesses.fields import (
     guess_attempts,
     guess_dropped_secret,
@@ -21,7 +22,6 @@ from xs2a_sandbox.features.derive.unknown.guesses.fields import (
     guess_used_code,
 )
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
-from xs2a_sandbox.features.derive.unknown.guesses.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.guesses.states import (
     guess_again,
     guess_old_tokens,

@@ -48,7 +48,7 @@ class KnownOperation:
 
     @property
     def is_about_rows(self) -> bool:
-        """Whether the operation shows accounts. A payment names an account, but does not show it."""
+        """Whether the operation shows accounts. One that makes a payment does not: it only names an account."""
         has_rows = any(lookup.rows for lookup in self.lookups) and not self.scopes.world.made_by(self.operation)
         return has_rows or any(rows.told_by is self.operation for rows in self.scopes.world.rows)
 

@@ -125,7 +125,10 @@ def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 
 def guess_over(known: KnownOperation) -> Iterator[LearnedCheck]:
-    """What is over is refused as another kind of thing at a path that ends alike, such as `/authorisations`."""
+    """Guess how a thing that is over is refused: like another kind of thing, at a path with the same last word.
+
+    An example is a consent at `/authorisations`, if the recording shows a payment there.
+    """
     operation = known.operation
     address = operation.method, operation.pattern[-1]
     states = (check for check in known.every if check.condition.is_of_state and check.condition.place[0] == "path")

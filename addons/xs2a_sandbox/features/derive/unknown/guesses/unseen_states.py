@@ -59,7 +59,7 @@ def _find_made(
     states: Sequence[Any],
     classes: Mapping[LearnedOperation, Sequence[AnswerClass]],
 ) -> AnswerClass | None:
-    """Return the answer that makes a thing, if nobody has read the thing in its first state."""
+    """Return the answer that makes a thing, or None if another recorded answer shows its first state."""
     kind = lookup.kinds[0][0]
     own = [answer for answer in classes[kind.made_by] if any(map(scopes.world.made, answer.seen))]
     if len(lookup.kinds) > 1 or scopes.machines[kind].first in states or not own:

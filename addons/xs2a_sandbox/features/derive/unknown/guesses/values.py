@@ -6,8 +6,8 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.conditions.mentions import instead
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
-from xs2a_sandbox.features.derive.unknown.guesses.mentions import instead
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
 
 _RANK = 58

@@ -8,7 +8,7 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.guesses.mentions import find_mention, instead
+from xs2a_sandbox.features.derive.unknown.conditions.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.recorded.forms import pattern_of
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, change_texts, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural

@@ -1,1 +1,1 @@
-"""What a recording says: values of requests and answers at places, their forms, and ids."""
+"""What was recorded: the values in requests and answers, where each stands, and which of them are dates or ids."""

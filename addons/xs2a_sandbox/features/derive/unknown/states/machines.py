@@ -1,4 +1,4 @@
-"""What changes the states of things: a request, time, how often they are read, a newer thing, or their payments."""
+"""The states of a kind of thing, and what changes them: requests, time, reading, newer things, and payments."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -65,13 +65,13 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
         for other, document in _nested(world, one.document) if world.is_ok[one] else ():
             if other is not thing and other.created.number < one.number:
                 other.events.append(one)
-                shown[other] += [(one, name, value) for name, value in document.items() if _is_word(value)]
+                shown[other] += [(one, name, value) for name, value in document.items() if is_word(value)]
         if thing is None:
             continue
         thing.events.append(one)
         if one.status in REDIRECTS:
             link = urlsplit(one.answer_headers.get("location", ""))
-            shown[thing] += [(one, name, value) for name, value in parse_qsl(link.query) if _is_word(value)]
+            shown[thing] += [(one, name, value) for name, value in parse_qsl(link.query) if is_word(value)]
         if thing.created is one:
             # A token for a code changes what the code is for.
             exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)
@@ -85,17 +85,17 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
         is_of_access = bool(places) and set(places) == {"headers"}
         for place, value in leaves(one.document):
             name = next((step for step in reversed(place) if isinstance(step, str)), "")
-            is_word = _is_word(value) and not (is_of_access and world.is_ok[one])
+            is_text = is_word(value) and not (is_of_access and world.is_ok[one])
             is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000
             is_number = is_small and not is_of_access
-            if (not is_word and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
+            if (not is_text and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
             if place != world.envelope and not _is_of_other(world, thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
 
 
-def _is_word(value: Any) -> bool:
+def is_word(value: Any) -> bool:
     return isinstance(value, str) and _WORD.fullmatch(value) is not None
 
 

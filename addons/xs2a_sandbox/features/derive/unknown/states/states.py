@@ -1,6 +1,5 @@
 """The states of things over time, and what changes them."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,12 +24,12 @@ from xs2a_sandbox.features.derive.unknown.states.shown_states import (
     find_shown,
     find_state_member,
     find_synonyms,
+    is_word,
 )
 from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS, is_alike
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, StateChange, ThingKind, World
 
-_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _TIMES = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
 """Seconds that a bank is likely to wait."""
 
@@ -168,7 +167,7 @@ def _find_first_after(world: World, thing: LearnedThing, changed: SeenExchange, 
 
 
 def _add_unseen(world: World, machine: StateMachine, thing: LearnedThing) -> None:
-    """Note changes after which nobody has looked at a thing: by requests that have changed others in the same way."""
+    """Note the changes after a thing was last read: its later requests do to it what they did to other things."""
     last, state = thing.states[-1] if thing.states else (thing.created.number, machine.first)
     for one in sorted(thing.events, key=lambda one: one.number):
         if one.number > last and world.is_ok[one]:
@@ -227,9 +226,7 @@ def _without_waiting(machine: StateMachine, change: ByTime) -> ByTime:
 def _says_same(one: SeenExchange, other: SeenExchange) -> bool:
     """Return whether no word in two requests differs. Redirects show what was decided."""
     mine, theirs = (dict(leaves(each.form or each.body)) for each in (one, other))
-    words = [
-        place for place, text in mine.items() if place in theirs and isinstance(text, str) and _WORD.fullmatch(text)
-    ]
+    words = [place for place, text in mine.items() if place in theirs and is_word(text)]
     return one.status in REDIRECTS or all(mine[place] == theirs[place] for place in words)
 
 
@@ -252,7 +249,7 @@ def is_last_day(thing: LearnedThing, days: Any) -> bool:
         return False
     last = thing.created.time + timedelta(days=days)
     told = [(form, value) for one in thing.events for _, value in leaves(one.document) if (form := date_form(value))]
-    # One day later is only an accident less likely if the time is the same.
+    # Many answers show the next day for another reason, so one day counts only if the time is the same, too.
     return any(form.day(value) == last.date() for form, value in told if days > 1) or any(
         form.moment(value) == last for form, value in told if form.has_time
     )

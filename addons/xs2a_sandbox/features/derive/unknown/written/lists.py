@@ -8,7 +8,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.guesses.mentions import instead
+from xs2a_sandbox.features.derive.unknown.conditions.mentions import instead
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing
 from xs2a_sandbox.features.derive.unknown.lists.lists import is_exclusive
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form

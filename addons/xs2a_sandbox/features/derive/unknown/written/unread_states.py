@@ -12,7 +12,7 @@ from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperat
 
 
 def write_unread_states(learned: LearnedInterface) -> Iterator[WrittenOperation]:
-    """Yield operations that show states at addresses that nobody asked for, like those that show the whole thing."""
+    """Yield an operation for each address of a state that the bank's answers contain but that was never requested."""
     patterns = {operation.pattern for operation in learned.world.operations}
     for machine in learned.scopes.machines.values():
         for operation in learned.world.operations:
