@@ -27,6 +27,7 @@ from tests.foreign_banks import (
     jacaranda_journeys,
     kataja_journeys,
     kupa_journeys,
+    notec_journeys,
     pukeko_journeys,
     ribera_journeys,
     siret_journeys,
@@ -47,6 +48,7 @@ from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.norrsken import Norrsken
+from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
@@ -816,4 +818,5 @@ BANKS = {
         r"\bKC[A-Z0-9]{10}\b|(?<=sepa-credit-transfers/)\d{15}|(?<=/eprijava/)[0-9a-f]{12}",
         "(consent|transaction|sca)Status",
     ),
+    "notec": Foreign(Notec, notec_journeys.first, notec_journeys.second, r"\bNTC\d{12}\b", "(general|detailed)Status"),
 }
