@@ -21,6 +21,7 @@ from tests.foreign_banks import (
     corrib_journeys,
     cottonwood_journeys,
     dallae_journeys,
+    drina_journeys,
     estuaire_journeys,
     gauja_journeys,
     gulmohar_journeys,
@@ -39,6 +40,7 @@ from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.corrib import Corrib
 from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
+from tests.foreign_banks.drina import Drina
 from tests.foreign_banks.estuaire import Estuaire
 from tests.foreign_banks.gauja import Gauja
 from tests.foreign_banks.gulmohar import Gulmohar
@@ -819,4 +821,11 @@ BANKS = {
         "(consent|transaction|sca)Status",
     ),
     "notec": Foreign(Notec, notec_journeys.first, notec_journeys.second, r"\bNTC\d{12}\b", "(general|detailed)Status"),
+    "drina": Foreign(
+        Drina,
+        drina_journeys.first,
+        drina_journeys.second,
+        r"\bOV-\d{8}\b|\bSGL-[A-Z]{4}-\d{4}\b(?!/authorisations)|\bNAL\d{10}\b(?!/authorisations)",
+        "(consent|transaction|sca)Status",
+    ),
 }
