@@ -23,6 +23,7 @@ from tests.foreign_banks import (
     dallae_journeys,
     drina_journeys,
     estuaire_journeys,
+    garonne_journeys,
     gauja_journeys,
     gulmohar_journeys,
     jacaranda_journeys,
@@ -42,6 +43,7 @@ from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.drina import Drina
 from tests.foreign_banks.estuaire import Estuaire
+from tests.foreign_banks.garonne import Garonne
 from tests.foreign_banks.gauja import Gauja
 from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
@@ -827,5 +829,8 @@ BANKS = {
         drina_journeys.second,
         r"\bOV-\d{8}\b|\bSGL-[A-Z]{4}-\d{4}\b(?!/authorisations)|\bNAL\d{10}\b(?!/authorisations)",
         "(consent|transaction|sca)Status",
+    ),
+    "garonne": Foreign(
+        Garonne, garonne_journeys.first, garonne_journeys.second, r"\bVIR-\d{10}\b", "paymentInformationStatus"
     ),
 }
