@@ -18,16 +18,16 @@ FORM = [("Content-Type", "application/x-www-form-urlencoded")]
 
 
 def permission(state: str, **more: Any) -> dict[str, Any]:
-    return {"dados": {"permissao": "prm-4711081", "situacao": state, **more}}
+    return {"datuak": {"baimena": "prm-4711081", "egoera": state, **more}}
 
 
 BANK = [
-    taped("/jc/v1/permissoes", permission("AGUARDANDO", rechte=["EXTRATO", "PAGAR"]), "POST", status=201),
-    taped("/jc/v1/permissoes/prm-4711081", permission("AGUARDANDO", apelido="ANNA"), at=1),
-    taped("/entrada/prm-4711081", None, "POST", headers=FORM, body=b"decisao=consinto&senha=mandacaru", status=302),
-    taped("/jc/v1/permissoes/prm-4711081", permission("CONCEDIDA", apelido="ANNA", centavos=350000), at=2),
-    taped("/jc/v1/contas", {"falhas": [{"motivo": "PERMISSAO_INATIVA"}], "protocolo": "4711081500"}, status=403),
-    taped("/jc/v1/contas", [{"creditorName": "GRUNWALD", "password": "alpenrose", "rua": "Rosa Weg"}]),
+    taped("/jc/v1/baimenak", permission("ITXAROTEN", rechte=["MUGIMENDUAK", "ORDAINDU"]), "POST", status=201),
+    taped("/jc/v1/baimenak/prm-4711081", permission("ITXAROTEN", ezizena="ANNA"), at=1),
+    taped("/sarrera/prm-4711081", None, "POST", headers=FORM, body=b"erabakia=baietz&pasahitza=haritza", status=302),
+    taped("/jc/v1/baimenak/prm-4711081", permission("EMANDA", ezizena="ANNA", zentimoak=350000), at=2),
+    taped("/jc/v1/kontuak", {"akatsak": [{"arrazoia": "BAIMEN_ITZALIA"}], "zenbakia": "4711081500"}, status=403),
+    taped("/jc/v1/kontuak", [{"creditorName": "GRUNWALD", "password": "alpenrose", "kalea": "Rosa Weg"}]),
 ]
 
 
@@ -50,19 +50,19 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_words_are_listed_as_comments_the_most_likely_first(listed: str) -> None:
     lines = [line for line in listed.splitlines() if "{" in line]
     assert lines == [
-        '  # - {words: [AGUARDANDO, CONCEDIDA], why: "/dados/situacao, which changes when it is read again"}',
-        '  # - {words: [PERMISSAO_INATIVA], why: "/falhas/*/motivo, which only errors have"}',
-        "  # - {words: [EXTRATO, PAGAR], why: /dados/rechte/*}",
-        "  # - {words: [ANNA], why: /dados/apelido}",
-        "  # - {path: /dados/centavos, why: numbers such as 350000}",
-        '  # - {words: [consinto], why: "field decisao, which only requests have"}',
-        '  # - {words: [mandacaru], why: "field senha, which only requests have"}',
+        '  # - {words: [ITXAROTEN, EMANDA], why: "/datuak/egoera, which changes when it is read again"}',
+        '  # - {words: [BAIMEN_ITZALIA], why: "/akatsak/*/arrazoia, which only errors have"}',
+        "  # - {words: [MUGIMENDUAK, ORDAINDU], why: /datuak/rechte/*}",
+        "  # - {words: [ANNA], why: /datuak/ezizena}",
+        "  # - {path: /datuak/zentimoak, why: numbers such as 350000}",
+        '  # - {words: [baietz], why: "field erabakia, which only requests have"}',
+        '  # - {words: [haritza], why: "field pasahitza, which only requests have"}',
     ]
 
 
 def test_the_chosen_lines_are_rules(listed: str, tmp_path: Path) -> None:
     rules = choose(listed, tmp_path)
-    assert read(rules).words == {"AGUARDANDO", "CONCEDIDA", "PERMISSAO_INATIVA"}
+    assert read(rules).words == {"ITXAROTEN", "EMANDA", "BAIMEN_ITZALIA"}
 
 
 def test_a_list_in_which_nobody_chose_is_refused(listed: str, tmp_path: Path) -> None:
@@ -80,9 +80,7 @@ def choose(listed: str, directory: Path) -> Path:
     """Choose states and errors, as a person would, and make them the rules of the settings."""
     file = directory / "redaction.yaml"
     file.write_text(
-        listed.replace("# - {words: [AGUARDANDO", "- {words: [AGUARDANDO").replace(
-            "# - {words: [PERM", "- {words: [PERM"
-        )
+        listed.replace("# - {words: [ITXAROTEN", "- {words: [ITXAROTEN").replace("# - {words: [BAIM", "- {words: [BAIM")
     )
     (directory / "xs2a-sandbox.yaml").write_text("redaction: redaction.yaml\n")
     return file
@@ -96,19 +94,19 @@ def dialect(directory: Path) -> str:
 def test_a_dialect_has_the_words_of_the_rules_and_no_others(listed: str, tmp_path: Path) -> None:
     choose(listed, tmp_path)
     learned = dialect(tmp_path)
-    assert all(word in learned for word in ("AGUARDANDO", "CONCEDIDA", "PERMISSAO_INATIVA"))
-    assert not any(word in learned for word in ("ANNA", "EXTRATO", "PAGAR", "350000", "GRUNWALD", "mandacaru"))
+    assert all(word in learned for word in ("ITXAROTEN", "EMANDA", "BAIMEN_ITZALIA"))
+    assert not any(word in learned for word in ("ANNA", "MUGIMENDUAK", "ORDAINDU", "350000", "GRUNWALD", "haritza"))
 
 
 def test_words_that_are_kept_are_not_listed_again(listed: str, tmp_path: Path) -> None:
     choose(listed, tmp_path)
     lines = [line for line in derive(tmp_path, "--words").splitlines() if "{" in line]
     assert [line.partition(", why")[0] for line in lines] == [
-        "  # - {words: [EXTRATO, PAGAR]",
+        "  # - {words: [MUGIMENDUAK, ORDAINDU]",
         "  # - {words: [ANNA]",
-        "  # - {path: /dados/centavos",
-        "  # - {words: [consinto]",
-        "  # - {words: [mandacaru]",
+        "  # - {path: /datuak/zentimoak",
+        "  # - {words: [baietz]",
+        "  # - {words: [haritza]",
     ]
 
 
@@ -120,7 +118,7 @@ def test_without_rules_a_dialect_has_pseudonyms_and_derive_says_so(
     output = derive(tmp_path, "--dialect", "mine")
     assert "note: 6 texts may be words of the bank, such as states, but have pseudonyms" in output
     assert f"xs2a-sandbox derive --words tape --confdir {tmp_path}\n" in output
-    assert "AGUARDANDO" not in (tmp_path / "cassettes" / "mine" / "dialect.yaml").read_text()
+    assert "ITXAROTEN" not in (tmp_path / "cassettes" / "mine" / "dialect.yaml").read_text()
 
 
 def test_a_recording_without_a_vault_has_no_words_to_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +147,7 @@ def test_members_that_schemas_mark_as_personal_are_not_listed_and_not_restored(
     listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "schemas").mkdir()
-    (tmp_path / "schemas" / "mine.schema.json").write_text('{"properties": {"apelido": {"x-personal": true}}}')
+    (tmp_path / "schemas" / "mine.schema.json").write_text('{"properties": {"ezizena": {"x-personal": true}}}')
     assert "ANNA" in listed
     assert "ANNA" not in derive(tmp_path, "--words")
     choose(listed, tmp_path)
@@ -169,10 +167,10 @@ def test_words_only_lists(flags: list[str], tmp_path: Path, monkeypatch: pytest.
 
 LATEST = [
     # Somebody's latest payees, and an error that names the owner, look like states and codes.
-    taped("/jc/v1/contas/c-4711", {"ultimo": "ANNA"}),
-    taped("/jc/v1/contas/c-4711", {"ultimo": "ROSA"}, at=1),
-    taped("/jc/v1/contas/c-4711", {"titular": "OTTO"}, status=403),
-    taped("/jc/v1/contas/c-4711", {"permitidas": ["HAUSHALT", "OMA"]}, status=422),
+    taped("/jc/v1/kontuak/c-4711", {"ultimo": "ANNA"}),
+    taped("/jc/v1/kontuak/c-4711", {"ultimo": "ROSA"}, at=1),
+    taped("/jc/v1/kontuak/c-4711", {"titular": "OTTO"}, status=403),
+    taped("/jc/v1/kontuak/c-4711", {"permitidas": ["HAUSHALT", "OMA"]}, status=422),
 ]
 
 

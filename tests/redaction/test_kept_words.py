@@ -16,7 +16,7 @@ from xs2a_sandbox.redaction.real_values import KeptRestorer
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import DEFAULT, PathRule, RedactionRules
 
-WORDS = frozenset({"AGUARDANDO", "RECUSADA", "nao"})
+WORDS = frozenset({"ITXAROTEN", "UKATUTA", "ezetz"})
 RULES = RedactionRules(words=WORDS, members={"centavos": "keep"}, paths=(PathRule(("ids", "1"), "keep"),))
 APP = "http://localhost/back"
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
@@ -27,10 +27,10 @@ PERSONS = ("ANNA", "GRÜNWALD", "ROSA", "MUSTERGASSE", "SIEMENS", "Omas Sparkont
 def document(text: str) -> dict[str, Any]:
     """Return a document with a text in members and lists whose names say nothing."""
     return {
-        "situacao": text,
-        "apelido": text,
+        "egoera": text,
+        "ezizena": text,
         "x": [text, {"y": text}],
-        "falhas": [{"motivo": text, "text": f"the status is {text} already"}],
+        "akatsak": [{"arrazoia": text, "text": f"the status is {text} already"}],
     }
 
 
@@ -44,7 +44,7 @@ def exchanges(text: str) -> list[Exchange]:
             None,
             "POST",
             headers=[FORM],
-            body=urlencode({"decisao": text}).encode(),
+            body=urlencode({"erabakia": text}).encode(),
             status=302,
             answer_headers=[("Location", f"{APP}?resultado={text}")],
         ),
@@ -72,33 +72,33 @@ def test_a_kept_word_stays_at_every_place_that_is_not_personal(word: str) -> Non
 @pytest.mark.parametrize("text", PERSONS)
 def test_other_texts_are_replaced_at_the_same_places(text: str) -> None:
     redactor = Redactor(KEY, RULES)
-    for was in (*exchanges("AGUARDANDO"), *exchanges(text)):
+    for was in (*exchanges("ITXAROTEN"), *exchanges(text)):
         kept = redactor.entry(was)
         assert text not in (found := shown(kept)), found
         assert text.upper() not in found
 
 
 @pytest.mark.parametrize(
-    "text", ["AGUARDANDO ANNA", "ANNA AGUARDANDO", "AGUARDANDO4711", "aguardando", "AGUARDANDOS", "AGUARDANDO-ANNA"]
+    "text", ["ITXAROTEN ANNA", "ANNA ITXAROTEN", "ITXAROTEN4711", "itxaroten", "ITXAROTENS", "ITXAROTEN-ANNA"]
 )
 def test_a_text_that_only_contains_a_kept_word_is_replaced(text: str) -> None:
-    kept = Redactor(KEY, RULES).entry(taped("/jc/v1/contas", {"situacao": text, "x": [text]}))
+    kept = Redactor(KEY, RULES).entry(taped("/jc/v1/contas", {"egoera": text, "x": [text]}))
     assert text not in shown(kept)
     assert "ANNA" not in shown(kept)
 
 
 def test_a_kept_word_is_replaced_where_it_may_be_a_name_and_dropped_where_it_is_a_secret() -> None:
-    answer = {"creditorName": "RECUSADA", "remittanceInformation": "RECUSADA", "password": "RECUSADA", "x": "RECUSADA"}
+    answer = {"creditorName": "UKATUTA", "remittanceInformation": "UKATUTA", "password": "UKATUTA", "x": "UKATUTA"}
     kept = json.loads(Redactor(KEY, RULES).entry(taped("/jc/v1/contas", answer)).answer_body)
-    assert kept["x"] == "RECUSADA"
+    assert kept["x"] == "UKATUTA"
     assert kept["password"] == "dropped"
-    assert "RECUSADA" not in (kept["creditorName"], kept["remittanceInformation"])
+    assert "UKATUTA" not in (kept["creditorName"], kept["remittanceInformation"])
 
 
 def test_replace_and_drop_come_before_words() -> None:
     rules = RedactionRules(words=WORDS, members={"a": "replace", "b": "drop"})
-    kept = json.loads(Redactor(KEY, rules).entry(taped("/x", {"a": "RECUSADA", "b": "RECUSADA"})).answer_body)
-    assert kept["a"] != "RECUSADA"
+    kept = json.loads(Redactor(KEY, rules).entry(taped("/x", {"a": "UKATUTA", "b": "UKATUTA"})).answer_body)
+    assert kept["a"] != "UKATUTA"
     assert kept["b"] == "dropped"
 
 
@@ -109,12 +109,12 @@ def test_names_are_replaced_next_to_kept_words() -> None:
 
 
 MIXED = [
-    *exchanges("AGUARDANDO"),
+    *exchanges("ITXAROTEN"),
     *exchanges("ANNA"),
-    *exchanges("nao"),
-    taped("/jc/v1/pagos", {"centavos": 350_000, "iban": "AT459880000010204711", "creditorName": "RECUSADA"}),
+    *exchanges("ezetz"),
+    taped("/jc/v1/pagos", {"centavos": 350_000, "iban": "AT459880000010204711", "creditorName": "UKATUTA"}),
     taped("/jc/v1/pagos", {"centavos": 8500, "total": 500_001, "numero": 1234567890, "ids": ["c-12345", 66123456]}),
-    taped("/entrada/9", {"scaRedirect": "https://bank.example/entrada/RECUSADA?x=AGUARDANDO"}),
+    taped("/entrada/9", {"scaRedirect": "https://bank.example/entrada/UKATUTA?x=ITXAROTEN"}),
 ]
 
 
@@ -138,8 +138,8 @@ def test_without_rules_nothing_is_restored() -> None:
 
 
 def test_a_word_gets_its_pseudonym_where_an_older_recording_has_it() -> None:
-    pseudonym = json.loads(Redactor(KEY).entry(taped("/x", {"x": "RECUSADA"})).answer_body)["x"]
-    sent = Request("POST", "/x?y=AGUARDANDO", Headers(), b'{"x":"RECUSADA"}')
+    pseudonym = json.loads(Redactor(KEY).entry(taped("/x", {"x": "UKATUTA"})).answer_body)["x"]
+    sent = Request("POST", "/x?y=ITXAROTEN", Headers(), b'{"x":"UKATUTA"}')
     replayed = Redactor(KEY, RULES, unchanged={pseudonym}).request(sent)
     assert replayed.body == b'{"x":"%s"}' % pseudonym.encode()
     assert replayed.target == sent.target

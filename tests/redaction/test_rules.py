@@ -25,7 +25,7 @@ keep:
   - {header: X-Bank-Trace}
   - {query: Page}
   - {media: Text/HTML}
-  - {words: [AGUARDANDO, nao], why: states and decisions}
+  - {words: [ITXAROTEN, ezetz], why: states and decisions}
   - {words: [EXTRATO]}
 replace:
   - {path: /a~1b/*/c~0d}
@@ -38,7 +38,7 @@ drop:
     assert read.headers == {"x-bank-trace": "keep"}
     assert read.queries == {"page": "keep"}
     assert read.media == {"text/html": "keep"}
-    assert read.words == {"AGUARDANDO", "nao", "EXTRATO"}
+    assert read.words == {"ITXAROTEN", "ezetz", "EXTRATO"}
     assert [(rule.steps, rule.action, rule.exact) for rule in read.paths] == [(("a/b", "*", "c~d"), "replace", True)]
 
 

@@ -17,14 +17,14 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.redaction.vocabulary import FILE, PieceKind, find_strange, is_bare, is_words, kind, pieces
 
 LANGUAGES = """
-cs_CZ da_DK de_AT de_CH de_DE en_GB en_IE en_US es_ES fr_BE fr_CH fr_FR fi_FI hr_HR hu_HU it_IT nl_BE nl_NL no_NO pl_PL
-pt_PT ro_RO sk_SK sl_SI sv_SE
+cs_CZ da_DK de_AT de_CH de_DE en_GB en_IE en_US es_ES et_EE fr_BE fr_CH fr_FR fi_FI ga_IE hr_HR hu_HU is_IS it_IT lt_LT
+lv_LV nl_BE nl_NL no_NO pl_PL pt_PT ro_RO sk_SK sl_SI sv_SE tr_TR
 """.split()
 NAMES_TOO = frozenset(
     "ANNI BOND COLL CORR Day General Gross ISA LIMA LOTT No POPE PROF Parking RABL SALA Sole TRAN".split()
 )
 """Codes of UK Open Banking that are also names of persons, so they are redacted."""
-WORDS_ALL_THE_SAME = frozenset("back close ing read".split())
+WORDS_ALL_THE_SAME = frozenset("back close each eba ing link read server tan".split())
 """Words of banks' own interfaces that are rarely used as names."""
 
 
@@ -109,6 +109,7 @@ def test_the_list_contains_the_codes_of_the_bundled_schemas() -> None:
     accounts scaOauthLinks oauth2 berlin-group DEDICATED_AISP payment-accounts:balances:view OLB ing PSUId
     pain.001-sepa-credit-transfers PSU_CREDENTIALS_INVALID PMNT-MCRD-UPCT EUR POST page_size accounts-2024
     application/json;charset=utf-8 Girokonto eIDAS Überweisungen de-AT didn't l'opération scope1
+    ZAMITNUTO Hyväksytty HYVAKSYTTY_OSITTAIN ONAYLANDI
     """.split(),
 )
 def test_words_are_recognised(text: str) -> None:

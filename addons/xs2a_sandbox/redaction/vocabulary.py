@@ -1,6 +1,7 @@
 """Recognises words that are not personal in any context: see vocabulary.txt, next to this module."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, lru_cache
@@ -229,14 +230,24 @@ def humps(chunk: str) -> list[str]:
     return [chunk[start:end] for start, end in pairwise([0, *cuts, len(chunk)])]
 
 
+_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i", "ħ": "h"}
+)
+"""Letters that Unicode does not decompose."""
 _SECTIONS = {"words": PieceKind.WORD, "also-names": PieceKind.NAME, "particles": PieceKind.PARTICLE}
 
 
 @cache
 def _vocabulary() -> tuple[Collection[str], Mapping[str, PieceKind]]:
-    """Return the codes, and the kinds of words in lower case."""
+    """Return the codes, and the kinds of words in lower case, also without their accents."""
     lists = word_lists(FILE)
-    return lists["codes"], {word: kind for section, kind in _SECTIONS.items() for word in lists[section]}
+    kinds = {word: kind for section, kind in _SECTIONS.items() for word in lists[section]}
+    plain = {_without_accents(word): PieceKind.WORD for word in lists["words"] if not word.isascii()}
+    return lists["codes"], plain | kinds
+
+
+def _without_accents(word: str) -> str:
+    return unicodedata.normalize("NFKD", word.translate(_LETTERS)).encode("ascii", "ignore").decode()
 
 
 @cache
