@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
+from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
@@ -254,13 +255,16 @@ class ExchangeScopes:
         }
 
     def _owners(self, thing: LearnedThing) -> dict[str, LearnedThing]:
-        """Return what a thing belongs to, by the name of the lookup. A token for another one belongs to the same."""
+        """Return what a thing belongs to, by the name of the lookup.
+
+        A token for another one belongs to this and to the same as this.
+        """
         owners: dict[str, LearnedThing] = {}
         for lookup, other in self.found(thing.created):
             if lookup.place[0] == "headers":
                 continue
             if other.kind is thing.kind:
-                owners |= self._owners(other)
+                owners |= self._owners(other) | {lookup.name: other}
             elif isinstance(other.created.body or {}, dict):
                 owners[lookup.name] = other
         return owners
@@ -326,16 +330,28 @@ def _secondary(world: World, operation: LearnedOperation) -> Iterator[tuple[Plac
             yield use.place, use.key
 
 
-def _nonces(world: World) -> set[str]:
-    """Return the headers that have another value in nearly every request."""
-    values: dict[str, list[str]] = {}
+def _nonces(world: World) -> set[Place]:
+    """Return the headers that have another value in nearly every request, and the members with other UUIDs or times."""
+    values: dict[Place, list[str]] = {}
     for one in world.operation_of:
-        for name, value in one.headers.items():
-            values.setdefault(name, []).append(value)
-    return {name for name, ones in values.items() if len(ones) > 3 and len(set(ones)) > 0.7 * len(ones)}
+        for place, value in one.slots():
+            if place[0] in ("headers", "body") and isinstance(value, str):
+                values.setdefault(place, []).append(value)
+    keys = {text for thing in world.things for text in thing.key_texts}
+    return {
+        place
+        for place, ones in values.items()
+        if len(ones) > 3 and len(set(ones)) > 0.7 * len(ones)
+        if place[0] == "headers" or (keys.isdisjoint(ones) and all(map(_is_of_one_request, ones)))
+    }
 
 
-def _find_request_key(world: World, kind: ThingKind, nonces: Collection[str]) -> Place | None:
+def _is_of_one_request(text: str) -> bool:
+    form = date_form(text)
+    return FORMATS["uuid"](text) or (form is not None and form.has_time)
+
+
+def _find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) -> Place | None:
     """Return the place of the key with which the bank recognises a request that makes a thing if it is sent again.
 
     This is a header with such a name, or a value that differs for all things, and that a later request had, too. The
@@ -355,7 +371,7 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[str]) ->
     said = [name for name in first.headers if first.method == "POST" and _REQUEST_ID.search(name)]
     # If requests also have an id for the log, one that was sent twice is that of the thing.
     keys = [name for name in said if ("headers", name) in repeated]
-    keys += [name for name in said if name in nonces or first.headers[name] == DROPPED]
+    keys += [name for name in said if ("headers", name) in nonces or first.headers[name] == DROPPED]
     return ("headers", keys[0]) if keys else min(repeated, key=lambda place: repeated[place], default=None)
 
 

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import conditions_on_secrets
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import conditions_on_things
 from xs2a_sandbox.features.derive.unknown.conditions.on_values import conditions_on_value, limits
-from xs2a_sandbox.features.derive.unknown.recorded.places import source_of
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -52,6 +54,7 @@ def _possible(
         yield Condition("body is none", 10, "unreadable")
     for place in places_in(others):
         yield from conditions_on_value(place, wanted, others, is_success, scopes)
+    yield from _on_mismatch(scopes, others)
     yield from _on_presence(scopes, operation, wanted, others, 20 if is_success else 97)
     if not is_success or wanted[0].text:
         yield from conditions_on_secrets(scopes, operation, wanted, others)
@@ -63,8 +66,10 @@ def _possible(
             source = source_of(place)
             yield Condition(f"{source} is not none and {source} not in let.cursors", 47, "cursor", place)
     for place in places_in(wanted):
+        if place in scopes.nonces:
+            continue
         values = [value for one in wanted if (value := one.at(place)) is not None and not isinstance(value, dict)]
-        for value in values:
+        for value in (value for value in values if not ((form := date_form(value)) and form.has_time)):
             source = f"{source_of(place)} == {literal(value)}"
             if all(one.status == 403 for one in wanted) and (
                 asking := _same_headers(scopes, operation, wanted, others)
@@ -83,7 +88,7 @@ def _same_headers(
     return " and ".join(
         f"headers[{literal(name)}] == {literal(value)}"
         for name, value in first.headers.items()
-        if name not in scopes.nonces and ("headers", name) not in named and value != DROPPED
+        if ("headers", name) not in named | scopes.nonces and value != DROPPED
         if all(one.headers.get(name) == value for one in more)
     )
 
@@ -105,7 +110,7 @@ def _on_headers(
         names_thing = any(map(scopes.machines_of, named))
         yield Condition(f"{source} is none", 21 if is_precondition else 4 if names_thing else 0, "missing", place)
         values = {one.headers[name] for one in others}
-        if name in scopes.nonces or ("headers", name) in scopes.request_keys.values():
+        if place in scopes.nonces or place in scopes.request_keys.values():
             good = [one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers]
             if min(map(len, good), default=0) >= _LEAST:
                 short = f"({source} | default('absent, and so not short') | length) < {_LEAST}"
@@ -116,6 +121,20 @@ def _on_headers(
             for one in wanted:
                 if name in one.headers and one.headers[name] != value:
                     yield Condition(f"{source} == {literal(one.headers[name])}", 2, "header", place)
+
+
+def _on_mismatch(scopes: ExchangeScopes, others: Sequence[SeenExchange]) -> Iterator[Condition]:
+    """Yield the condition that two values differ which are the same id in all other requests."""
+    pairs: list[tuple[Place, Place]] = []
+    for one in others[:1]:
+        ids = [(place, value) for place, value in one.slots() if isinstance(value, str) and scopes.world.ids.has(value)]
+        pairs = [(at, other) for (at, value), (other, same) in combinations(ids, 2) if value == same]
+    for place, other in pairs:
+        values = {one.at(place) for one in others}
+        if all(one.at(place) == one.at(other) for one in others) and len(values) == len(others):
+            source, same = source_of(place), source_of(other)
+            differ = f"{source} is not none and {same} is not none and {source} != {same}"
+            yield Condition(differ, 5, "mismatch", place)
 
 
 def _on_presence(

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced, literal
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -41,7 +41,7 @@ def conditions_on_secrets(
         values: dict[Place, Any] = {
             place: value
             for place, value in one.slots()
-            if place not in ids | offered and len(place) == 2 and place[1] not in scopes.nonces
+            if place not in ids | offered and len(place) == 2 and place not in scopes.nonces
         }
         in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
         pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]
@@ -98,12 +98,19 @@ def other_secret(name: Place, place: Place) -> str:
     return f"({_known_secret(name, place)} or {source_of(place)}) != {source_of(place)}"
 
 
-def store_secret(condition: Condition, ok: str) -> dict[str, Any]:
-    """Return the effect that keeps the first secret of a name."""
+def store_secret(condition: Condition, ok: str, lookups: Sequence[ThingLookup]) -> dict[str, Any]:
+    """Return the effect that keeps the first secret of a name.
+
+    If the customer sends the form of a page again with another secret, the first one was a mistake.
+    """
     name, secret = source_of(condition.owner), source_of(condition.place)
     known = _known_secret(condition.owner, condition.place)
     entry, _, _ = known.rpartition(".")
-    return {"set": entry, "to": {"secret": braced(secret)}, "when": f"{ok} and {name} and {secret} and not {known}"}
+    is_new = f"{ok} and not {known}"
+    pages = [lookup for lookup in lookups if lookup.place[0] == "path" and not lookup.rows]
+    if pages and condition.owner[0] == "form":
+        is_new = f"({is_new} or {expression('let', (pages[-1].name, *condition.owner))} == {name})"
+    return {"set": entry, "to": {"secret": braced(secret)}, "when": f"{is_new} and {name} and {secret}"}
 
 
 def _known_secret(name: Place, place: Place) -> str:

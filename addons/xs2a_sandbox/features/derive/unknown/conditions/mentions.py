@@ -1,12 +1,14 @@
 """Errors that name a part of the request, and how they name another part."""
 
+from typing import Any
+
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
 
 
 def find_mention(check: LearnedCheck) -> str | None:
-    """Return the text in an error that names the wrong place."""
+    """Return the text in an error that names the wrong place: a value, or a word in a sentence."""
     names = [str(step) for step in check.condition.place[1:] if isinstance(step, str)]
     if not names:
         return None
@@ -15,7 +17,13 @@ def find_mention(check: LearnedCheck) -> str | None:
         for _, value in leaves(one.document):
             if isinstance(value, str) and (value in (names[-1], full) or value.endswith((f".{full}", f"/{names[-1]}"))):
                 return value
-    return None
+    words = {word for one in check.answer.seen for _, value in leaves(one.document) for word in _words(value)}
+    return next((name for name in (full, names[-1]) if name in words and len(name) > 3), None)
+
+
+def _words(value: Any) -> list[str]:
+    is_sentence = isinstance(value, str) and " " in value
+    return [word.strip("\"'`.,:;()") for word in value.split()] if is_sentence else []
 
 
 def instead(donor: LearnedCheck, condition: Condition) -> tuple[tuple[str, str], ...]:

@@ -69,8 +69,20 @@ def conditions_on_things(
             yield Condition(f"let.{AGAIN} and body != let.{AGAIN}.sent", rank, "reused", known)
             yield Condition(f"let.{AGAIN}", rank + 1, "used", known)
     if (kind := scopes.world.made_by(operation)) and not is_success:
+        yield from used(scopes, operation, kind)
         yield from _open(scopes, kind, wanted, others)
         yield from _day_totals(scopes, kind, wanted, others)
+
+
+def used(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> Iterator[Condition]:
+    """Yield when a code, or a token for another one, has made a thing before."""
+    for lookup in scopes.lookups[operation]:
+        by_code = any(key != named.id for named, key in lookup.kinds) and lookup.place[0] in ("form", "body")
+        if by_code and not lookup.rows and not lookup.owned:
+            name = f"let.{lookup.name}"
+            made = f"let.{plural(kind)} | map(attribute={literal(f'of.{lookup.name}.id')})"
+            source = f"{name} and {made} | select('equalto', {name}.id) | list"
+            yield Condition(source, 24, "used", lookup.place, lookup.name)
 
 
 def repeated(place: Place) -> Condition:

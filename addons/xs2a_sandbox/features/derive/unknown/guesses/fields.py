@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck,
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import other_secret
-from xs2a_sandbox.features.derive.unknown.conditions.on_things import repeated
+from xs2a_sandbox.features.derive.unknown.conditions.on_things import repeated, used
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
@@ -145,15 +145,16 @@ def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 
 def guess_used_code(known: KnownOperation) -> Iterator[LearnedCheck]:
-    """A code that the app got in a link, and exchanges for a token, works once (RFC 6749, section 4.1.2)."""
-    for lookup in known.lookups:
-        kind, key = next(iter(lookup.kinds), (None, ""))
-        told = kind.told.get(key) if kind else None
-        unknown = known.find_check("unknown", lookup.place)
-        if unknown and told and told[1] == ("headers", "location") and lookup.place[0] == "form":
-            used = f"let.{lookup.name}.form[{literal(lookup.place[-1])}] == {lookup.source}"
-            condition = Condition(f"let.{lookup.name} and {used}", 24, "used", lookup.place, lookup.name)
+    """A code, or a token for another one, works once (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2)."""
+    made = known.scopes.world.made_by(known.operation)
+    for condition in used(known.scopes, known.operation, made) if made else ():
+        own = (check for check in known.checks if check.condition.kind == "unknown")
+        if _is_known(known, condition) or not known.every:
+            continue
+        if unknown := known.find_check("unknown", condition.place) or next(own, None):
             yield unknown.guess(condition)
+        else:
+            yield LearnedCheck(condition, known.invent_error(400, "used"), (), is_guess=True)
 
 
 def guess_form(known: KnownOperation) -> Iterator[LearnedCheck]:

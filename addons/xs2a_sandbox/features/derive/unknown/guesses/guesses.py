@@ -139,6 +139,10 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
         return (exact or nearest)[0]
     if condition.kind != "unknown":
         return None
+    # What cannot be used twice is refused in the same way if it is unknown.
+    used = (check for check in known.checks if check.condition.kind == "used")
+    if found := next((check for check in used if check.condition.place == condition.place), None):
+        return found
     if condition.place[0] == "form":
         own = (check for check in known.checks if check.condition.kind == "unknown")
         return next((check for check in own if check.condition.place[0] == "form"), None)
@@ -173,6 +177,8 @@ def _is_like(condition: Condition, check: LearnedCheck) -> bool:
         return other.kind in _FORMS and other.place[0] != "headers" and find_mention(check) is not None
     if condition.kind == "without":
         return other.kind == "without" and other.name == condition.name
+    if condition.kind == "mismatch":
+        return other.kind == "mismatch" and other.place == condition.place
     return condition.kind == other.kind == "unreadable"
 
 

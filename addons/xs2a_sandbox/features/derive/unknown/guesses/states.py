@@ -56,7 +56,8 @@ def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:
         if not kinds or is_known:
             continue
         if donor := known.find_check("age", lookup.place):
-            yield donor.guess(donor.condition)
+            source = donor.condition.source.replace(f"let.{donor.condition.name}.", f"let.{lookup.name}.")
+            yield donor.guess(replace(donor.condition, source=source, name=lookup.name))
         elif (seconds := known.scopes.lifetimes[kinds[0].things[0]]) and (
             donor := known.find_check("missing", lookup.place)
         ):

@@ -160,7 +160,8 @@ def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
             put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token}")))))
         else:
             put.append(entry)
-        if found := _find_token(entry):
+        found = _find_token(entry)
+        if found and not any(found in later.target or found.encode() in later.body for later in entries):
             token, since = found, bank_time(entry)
     return tuple(put)
 
@@ -175,7 +176,8 @@ def _find_token(entry: Exchange) -> str | None:
     told = dict(leaves(body.read(entry.answer_body).value)) if entry.method == "POST" else {}
     is_secret = "no-store" in (entry.answer_headers.get("cache-control") or "")
     is_secret |= any(isinstance(value, str) and value.lower() == "bearer" for value in told.values())
-    texts = [value for place, value in told.items() if isinstance(value, str) and is_secret]
+    sent = [value for _, value in leaves(body.read(entry.body).value)]
+    texts = [value for value in told.values() if isinstance(value, str) and is_secret and value not in sent]
     return next(
         (text for text in texts if len(text) >= _LEAST and " " not in text and "/" not in text and is_id(text)), None
     )

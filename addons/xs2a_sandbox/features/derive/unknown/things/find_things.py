@@ -147,7 +147,7 @@ def _fill_keys(world: World) -> None:
                 for one in [thing.created] if operation is kind.made_by else telling:
                     value = dict(answer_values(one)).get(place)
                     found = parts(value)
-                    if name not in thing.keys and position < len(found):
+                    if name not in thing.keys and position < len(found) and _is_key(world, found[position]):
                         thing.keys[name] = (value if position == 0 else found[position], one.number)
 
 
@@ -158,7 +158,7 @@ def _is_row(
     if place[0] != "body" or len(place) < 3 or not isinstance(place[-2], int) or not isinstance(place[-1], str):
         return False
     is_number = text.isdecimal() and len(text) < 3
-    if one.status == 201 or is_number or not world.ids.has(text) or _names_thing(world, text):
+    if one.status == 201 or is_number or not world.ids.has(text) or date_form(text) or _names_thing(world, text):
         return False
     entry = value_at({"body": one.document}, place[:-1])
     if isinstance(entry, Mapping) and any(_names_thing(world, str(inner)) for inner in entry.values()):

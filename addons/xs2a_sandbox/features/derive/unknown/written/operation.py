@@ -80,7 +80,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
             effects += _store_latest(learned, lookup) if "state" in after else ()
     for check in checks:
         if check.condition.owner:
-            effects.append(store_secret(check.condition, ok))
+            effects.append(store_secret(check.condition, ok, scopes.lookups[operation]))
     value: dict[str, Any] = {"id": operation.id, "doc": _write_doc(operation)}
     address = {"method": operation.method, "path": operation.path}
     if operation.pattern[:1] == (PAGES,):

@@ -249,13 +249,35 @@ class Templates:
         for part, source in pieces:
             mark = f"\x00{len(holes)}\x00"
             if part in made:
-                made = re.sub(_part(part), mark, made)
+                # The name of a parameter is no value.
+                made = re.sub(rf"{_part(part)}(?!(?<=[?&]{re.escape(part)})=)", mark, made)
                 holes.append(source)
         for number, source in enumerate(holes):
             made = made.replace(f"\x00{number}\x00", braced(source))
         # A link that the app has sent may have a query of its own.
         link = re.sub(r"^\{\{ ((?:(?!\}\}).)*) \}\}[?&](?=\w+=)", r"{{ \1 }}{{ '&' if '?' in \1 else '?' }}", made)
-        return next((one for one in (link, made) if one != text and self._writes(one, values)), None)
+        if written := next((one for one in (link, made) if one != text and self._writes(one, values)), ""):
+            return written
+        return self._with_new_ids(made, values)
+
+    def _with_new_ids(self, made: str, values: Sequence[str]) -> str | None:
+        """Return a link with new ids in place of recorded ones, or None if there are none."""
+        if "/" not in made:
+            return None
+        pieces = re.split(r"(\{\{ .*? \}\}|[\w.-]+)", made)
+        ids = [at for at, piece in enumerate(pieces) if not piece.startswith("{{") and self._is_random(piece)]
+        found: list[re.Match[str]] = []
+        for one, value in zip(self._ones, values, strict=True):
+            filled = [re.escape(self._fill(piece, one)) for piece in pieces]
+            form = "".join(r"([\w.-]+)" if at in ids else piece for at, piece in enumerate(filled))
+            if not (match := re.fullmatch(form, value)):
+                return None
+            found.append(match)
+        for number, at in enumerate(ids, 1):
+            texts = [match[number] for match in found]
+            if len(texts) == 1 or len(set(texts)) > 1:
+                pieces[at] = new_value(texts)
+        return "".join(pieces) if ids else None
 
     def _writes(self, made: str, values: Sequence[Any]) -> bool:
         return all(self._fill(made, one) == value for one, value in zip(self._ones, values, strict=True))
@@ -328,6 +350,10 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
         if "made" in thing and (name in ("new", AGAIN) or name.endswith(AFTER))
     }
     documents = dict(sorted(documents.items(), key=lambda named: named[0] != "new"))
+
+    def without_nonces(headers: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in headers.items() if ("headers", name) not in scopes.nonces}
+
     for name, thing in documents.items():
         yield f"let.{name}.state", thing["state"]
         for key, value in thing.items():
@@ -348,14 +374,12 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
     yield from below("form", one.form)
     for name, thing in documents.items():
         for part in ("of", "form", "headers"):
-            for source, value in below(f"let.{name}.{part}", thing[part]):
-                if part != "headers" or (source.rpartition("'")[0].rpartition("'")[2] not in scopes.nonces):
-                    yield source, value
+            yield from below(f"let.{name}.{part}", without_nonces(thing[part]) if part == "headers" else thing[part])
     for root, form in [("form", one.form), *((f"let.{name}.form", thing["form"]) for name, thing in documents.items())]:
         for name, value in (form or {}).items():
             if value.islower():
                 yield f"{expression(root, (name,))} | capitalize", value.capitalize()
-    yield from below("headers", {name: value for name, value in one.headers.items() if name in scopes.nonces})
+    yield from below("headers", {name: one.headers[name] for name in one.headers if ("headers", name) in scopes.nonces})
     yield "request.path", scope["request"]["path"]
     if one.bank:
         yield "session.url", one.bank

@@ -154,7 +154,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "headers": {
             name: braced(f"headers[{literal(name)}]")
             for name in first.headers
-            if name not in scopes.nonces or ("headers", name) == scopes.request_keys.get(operation)
+            if ("headers", name) not in scopes.nonces or ("headers", name) == scopes.request_keys.get(operation)
         },
         "of": _write_owners(scopes, operation, kind),
     }
@@ -171,15 +171,14 @@ def _write_lifetime(scopes: ExchangeScopes, oks: Successes) -> str:
 
 
 def _write_owners(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> dict[str, Any]:
-    """Return what a new thing belongs to. One that replaces another, such as a token, belongs to the same."""
+    """Return what a new thing belongs to. One that replaces another, such as a token, also belongs to the same."""
     lookups = [one for one in scopes.lookups[operation] if not one.rows and one.place[0] != "headers"]
     replaced = [one for one in lookups if kind in [other for other, _ in one.kinds]]
-    owners: dict[str, Any] = {
-        one.name: {"merge": [braced(f"let.{one.name}.sent"), {"id": braced(f"let.{one.name}.id")}]}
-        for one in lookups
-        if one not in replaced
-    }
-    return {"merge": [owners, *(braced(f"let.{one.name}.of") for one in replaced)]} if replaced else owners
+    owners, last = (
+        {one.name: {"merge": [braced(f"let.{one.name}.sent"), {"id": braced(f"let.{one.name}.id")}]} for one in ones}
+        for ones in ([one for one in lookups if one not in replaced], replaced)
+    )
+    return {"merge": [owners, *(braced(f"let.{one.name}.of") for one in replaced), last]} if replaced else owners
 
 
 def write_again(kind: ThingKind, key: Place) -> str:
@@ -200,7 +199,7 @@ def write_changed(
     machines = scopes.machines_of(lookup)
     is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
     is_changed = not lookup.owned or any(scopes.changes_by(operation, machine) for machine in machines)
-    if not machines or lookup.rows or not is_changed or not is_main:
+    if lookup.rows or not is_changed or not is_main:
         return {}
     name = f"let.{lookup.name}"
     ok_names = literal([answer.name for _, answer in oks])

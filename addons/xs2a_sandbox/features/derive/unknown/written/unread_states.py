@@ -1,14 +1,33 @@
-"""A guess: where the bank tells the address of a state, such as `/consents/1/status`, it shows only the state."""
+"""A guess: where the bank tells the address of a state, such as `/consents/1/status`, it shows only the state.
+
+An authorisation of NextGenPSD2 has such an address, too, below that of its consent or payment.
+"""
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from xs2a_sandbox.features.derive.expression_text import braced
+from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.recorded.seen import answer_values
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.shown_states import is_word
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation, write_operation
+
+_SCA_STATUS = "scaStatus"
+_RECEIVED, _FINALISED, _FAILED = "received", "finalised", "failed"
+"""States of an authorisation in NextGenPSD2."""
+
+
+class _Told(NamedTuple):
+    """An address below that of a thing: the rest of its path, what it shows, and the exchange that has told it."""
+
+    rest: str
+    pattern: tuple[str | None, ...]
+    member: str
+    source: str
+    number: int
 
 
 def write_unread_states(learned: LearnedInterface) -> Iterator[WrittenOperation]:
@@ -16,37 +35,50 @@ def write_unread_states(learned: LearnedInterface) -> Iterator[WrittenOperation]
     patterns = {operation.pattern for operation in learned.world.operations}
     for machine in learned.scopes.machines.values():
         for operation in learned.world.operations:
-            words = _told_words(learned, operation, machine)
-            new = {word: number for word, number in words.items() if (*operation.pattern, word) not in patterns}
-            yield from (_write(learned, operation, machine, word, number) for word, number in new.items())
+            told = {one.pattern: one for one in reversed(list(_find_told(learned, operation, machine)))}
+            yield from (_write(learned, operation, one) for one in told.values() if one.pattern not in patterns)
 
 
-def _told_words(learned: LearnedInterface, operation: LearnedOperation, machine: StateMachine) -> dict[str, int]:
-    """Return the last words of addresses below that of a thing, with the exchange that has told each."""
+def _find_told(learned: LearnedInterface, operation: LearnedOperation, machine: StateMachine) -> Iterator[_Told]:
+    """Yield the addresses of states below that of a thing."""
     shows = any(one.kinds == ((machine.kind, machine.kind.id),) for one in learned.scopes.lookups[operation])
     if operation.method != "GET" or operation.pattern[-1:] != (None,) or not shows:
-        return {}
+        return
     start = "/" + "/".join("[^/]+" if word is None else re.escape(word) for word in operation.pattern)
-    told: dict[str, int] = {}
+    state = f"let.{machine.kind.name}.state"
     for one in learned.seen:
-        for _, value in answer_values(one) if learned.scopes.is_ok[one] else ():
-            if (found := re.search(rf"{start}/(\w+)$", str(value))) and machine.member.lower().endswith(found[1]):
-                told.setdefault(found[1], one.number)
-    return told
+        for place, value in answer_values(one) if learned.scopes.is_ok[one] else ():
+            found = re.search(rf"{start}/(\w+)(/[^/?]+)?$", str(value))
+            if not found:
+                continue
+            word, id = found.groups()
+            if id is None and machine.member.lower().endswith(word):
+                yield _Told(word, (*operation.pattern, word), machine.member, state, one.number)
+            if id and _SCA_STATUS in place:
+                rest, pattern = f"{word}/{{authorisation}}", (*operation.pattern, word, None)
+                yield _Told(rest, pattern, _SCA_STATUS, _sca_status(learned, machine, state), one.number)
 
 
-def _write(
-    learned: LearnedInterface, operation: LearnedOperation, machine: StateMachine, word: str, number: int
-) -> WrittenOperation:
+def _sca_status(learned: LearnedInterface, machine: StateMachine, state: str) -> str:
+    """Return the state of an authorisation, by that of the thing that the customer decides on with it."""
+    shown = (item for one in learned.seen if one.method == "POST" for item in answer_values(one))
+    first = next((value for place, value in shown if place[-1] == _SCA_STATUS and is_word(value)), _RECEIVED)
+    decided = {change.after for change in machine.by_request if change.before == machine.first}
+    ended = [word for word in machine.words if word in decided & set(machine.lasts)]
+    failed = ended if decided - set(ended) else []
+    if_failed = f"{literal(_FAILED)} if {state} in {literal(failed)} else " if failed else ""
+    return f"{literal(first)} if {state} == {literal(machine.first)} else {if_failed}{literal(_FINALISED)}"
+
+
+def _write(learned: LearnedInterface, operation: LearnedOperation, told: _Told) -> WrittenOperation:
     like = write_operation(learned, operation).value
     errors = [answer for answer in like["respond"] if answer.get("status", 200) >= 400 and "when" in answer]
     headers = like["respond"][-1].get("headers", {})
-    shown = {"body": {machine.member: braced(f"let.{machine.kind.name}.state")}, "headers": headers}
     value = {
         **like,
-        "id": f"{operation.id}-{word}-unread",
+        "id": f"{operation.id}-{told.rest.partition('/')[0]}-unread",
         "doc": "Not recorded: a guess, because the bank tells this address.",
-        "path": f"{operation.path}/{word}",
-        "respond": [*errors, shown],
+        "path": f"{operation.path}/{told.rest}",
+        "respond": [*errors, {"body": {told.member: braced(told.source)}, "headers": headers}],
     }
-    return WrittenOperation(value, [f"a guess, after exchange {number}; record such a request to be sure"])
+    return WrittenOperation(value, [f"a guess, after exchange {told.number}; record such a request to be sure"])
