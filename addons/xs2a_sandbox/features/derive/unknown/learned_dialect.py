@@ -10,6 +10,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.features.derive.rating import Rating
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect
+from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface, learn
 from xs2a_sandbox.features.derive.unknown.recorded.restored import restore
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
@@ -78,23 +79,32 @@ def _drop_spoiling(learned: LearnedInterface, tried: _Tried, attempt: Callable[[
 
     Later refusals may be consequences. Returns None if nothing was dropped.
     """
-    for one, outcome in zip(learned.seen, tried.rated, strict=True):
-        status = outcome.answer.status if outcome.answer else 0
-        if learned.world.is_ok[one] and status >= 400:
-            break
-    else:
+    statuses = [one.answer.status if one.answer else 0 for one in tried.rated]
+    refused = (at for at, one in enumerate(learned.seen) if learned.world.is_ok[one] and statuses[at] >= 400)
+    at = next(refused, None)
+    if at is None:
         return None
-    operation = learned.world.operation_of[one]
+    operation = learned.world.operation_of[learned.seen[at]]
     checks = learned.checks[operation]
-    for check in [check for check in checks if check.answer.status == status]:
-        learned.checks[operation] = [other for other in checks if other is not check]
-        without = attempt()
-        if Rating.of(without.rated).right > Rating.of(tried.rated).right + len(check.shown_by):
+
+    def without(dropped: Sequence[LearnedCheck]) -> _Tried:
+        learned.checks[operation] = [check for check in checks if check not in dropped]
+        return attempt()
+
+    possible = [check for check in checks if check.answer.status == statuses[at]]
+    while len(possible) > 1:
+        half = possible[: len(possible) // 2]
+        answer = without(half).rated[at].answer
+        is_accepted = answer is not None and answer.status != statuses[at]
+        possible = half if is_accepted else possible[len(half) :]
+    for check in possible:
+        better = without([check])
+        if Rating.of(better.rated).right > Rating.of(tried.rated).right + len(check.shown_by):
             learned.unknown.append(
                 f"{operation.method} {operation.path}: when it is answered with {check.answer.name}; the condition "
                 "that was found also refuses requests with other values"
             )
-            return without
+            return better
     learned.checks[operation] = checks
     return None
 

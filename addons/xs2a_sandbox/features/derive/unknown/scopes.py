@@ -232,7 +232,8 @@ class ExchangeScopes:
                 and (event.number < number or (after and event is one))
             ):
                 form |= event.form
-        state = changes[-1].state if changes else machine.first if machine else "there"
+        first = thing.first if thing.first is not None else machine.first if machine else "there"
+        state = changes[-1].state if changes else first
         orders = machine.by_payments if machine else []
         paid = {"paid": count_paid(orders[0], created.body, one.time)} if orders else {}
         return {

@@ -62,7 +62,7 @@ def _possible(
         if not any(one.at(place) is not None for one in others):
             yield from limits(place, wanted, others)
         used = {value for one in others if isinstance(value := one.at(place), str)}
-        if place[0] == "query" and used and used <= scopes.world.cursors:
+        if place[0] in ("query", "body") and used and used <= scopes.world.cursors:
             source = source_of(place)
             yield Condition(f"{source} is not none and {source} not in let.cursors", 47, "cursor", place)
     for place in places_in(wanted):

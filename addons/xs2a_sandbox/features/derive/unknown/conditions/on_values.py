@@ -37,19 +37,14 @@ def conditions_on_value(
 ) -> Iterator[Condition]:
     source = source_of(place)
     good = _values(place, others)
+    if any(isinstance(value, str) and value in scopes.world.cursors for value in good):
+        return
     if len(good) == len(others):
         yield Condition(f"{source} is none or {source} == ''", 50, "missing", place)
     guard = f"{source} is not none and "
     lists = [value for value in good if isinstance(value, list)]
-    if lists and len(lists) == len(good) and all(isinstance(item, str) for value in lists for item in value):
-        words = list(dict.fromkeys(item for value in lists for item in value))
-        bad = [item for value in _values(place, wanted) if isinstance(value, list) for item in value]
-        refused = [item for item in dict.fromkeys(bad) if item not in words]
-        if not scopes.is_redacted or all(map(is_words, words)):
-            yield Condition(f"{guard}{source} | reject('in', {literal(words)}) | list", 52, "form", place)
-        elif refused:
-            # Pseudonyms do not show which words the bank accepts.
-            yield Condition(f"{guard}{source} | select('in', {literal(refused)}) | list", 52, "form", place)
+    if lists and len(lists) == len(good):
+        yield from _on_lists(place, wanted, lists, scopes)
         return
     yield from _past(place, source, others)
     texts = [value for value in good if isinstance(value, str)]
@@ -62,7 +57,7 @@ def conditions_on_value(
             most = lengths.pop() - 1 if len(lengths) == 1 and any(lengths) else max(short)
             yield Condition(f"{guard}({source} | string | length) <= {most}", 52, "form", place)
         pattern = pattern_of(texts)
-        if wanted or len(good) > 1 or pattern:
+        if wanted:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
         if (country := scopes.iban_country) and find_iban_country(texts, [country]):
             yield Condition(f"{guard}not (({literal(country)} ~ {source}) | has_format('iban'))", 54, "form", place)
@@ -72,8 +67,6 @@ def conditions_on_value(
             yield Condition(f"({number_source(texts[0], source)} | default(1)) <= 0", 54, "form", place)
         if pattern:
             yield Condition(f"{guard}not ({source} | matches({literal(pattern)}))", 51, "form", place)
-        elif not wanted and min(map(len, texts)) >= 4 and place[0] == "body":
-            yield Condition(f"{guard}({source} | default('absent') | length) < 2", 51, "form", place)
         words = list(dict.fromkeys(texts))
         are_words = all(re.fullmatch(r"[a-z_-]{2,20}", text) for text in words) and len(words) < 4
         if are_words and place[0] != "form" and (wanted or (len(words) > 1 and all(map(is_words, words)))):
@@ -84,6 +77,25 @@ def conditions_on_value(
             yield Condition(f"{source} is number and ({source} or 0) <= 0", 54, "form", place)
     if not is_success:
         yield from limits(place, wanted, others)
+
+
+def _on_lists(
+    place: Place, wanted: Sequence[SeenExchange], lists: Sequence[Sequence[Any]], scopes: ExchangeScopes
+) -> Iterator[Condition]:
+    """Yield when a list has a word that no accepted one has."""
+    items = [item for value in lists for item in value]
+    if not all(isinstance(item, str) and " " not in item for item in items):
+        return
+    source, words = source_of(place), list(dict.fromkeys(items))
+    bad = [item for value in _values(place, wanted) if isinstance(value, list) for item in value]
+    refused = [item for item in dict.fromkeys(bad) if item not in words]
+    if not scopes.is_redacted or all(map(is_words, words)):
+        unknown = f"{source} is not none and {source} | reject('in', {literal(words)}) | list"
+        yield Condition(unknown, 52, "form", place)
+    elif refused:
+        # Pseudonyms do not show which words the bank accepts.
+        known = f"{source} is not none and {source} | select('in', {literal(refused)}) | list"
+        yield Condition(known, 52, "form", place)
 
 
 def _values(place: Place, ones: Sequence[SeenExchange]) -> list[Any]:

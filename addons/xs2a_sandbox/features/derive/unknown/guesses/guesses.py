@@ -78,6 +78,8 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
         if donor and is_missing and donor.condition.kind != "missing":
             # Most filters are optional.
             continue
+        if condition.kind == "missing" and _is_filter(known, condition):
+            continue
         if donor and _is_relevant(known, condition):
             taken.append(condition)
             yield donor.guess(condition, instead(donor, condition))
@@ -97,6 +99,16 @@ def _is_remark(known: KnownOperation, condition: Condition) -> bool:
         and has_amount
         and all(re.search(r"[a-z]", text) and not known.scopes.world.ids.has(text) for text in texts)
     )
+
+
+def _is_filter(known: KnownOperation, condition: Condition) -> bool:
+    """Return whether a member of the body chooses from a list, such as the size of a page."""
+    documents = [one.document for one in known.oks if isinstance(one.document, Mapping)]
+    shows_list = any(isinstance(value, list) for document in documents for value in document.values())
+    named = [lookup.place for lookup in known.lookups]
+    is_main = condition.place[0] == "body" and len(condition.place) == 2 and condition.place not in named
+    is_value = not any(isinstance(one.at(condition.place), Mapping) for one in known.oks)
+    return shows_list and is_main and is_value and not known.scopes.world.made_by(known.operation)
 
 
 def _ends_period(condition: Condition) -> bool:

@@ -1,6 +1,6 @@
 """Learns the lists in answers: which entries they have, and which parameters filter them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import combinations
 from typing import Any
@@ -25,6 +25,10 @@ _PERIODS = {"from": ("to",), "since": ("until", "before"), "start": ("end",), "a
 def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
     found = {}
     for operation in scopes.world.operations:
+        made = scopes.world.made_by(operation)
+        if made and any(scopes.lifetimes[thing] for thing in made.things):
+            # What a token is for is no list of its own.
+            continue
         oks = [one for one in operation.seen if scopes.is_ok[one] and one.document is not None and one.status == 200]
         for place, first in _lists_in(oks[0].document) if oks else ():
             pages = [(one, rows) for one in oks if (rows := dict(_lists_in(one.document)).get(place)) is not None]
@@ -239,8 +243,15 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
             "pages": -(-total // size) if size else 0,
             "next_link": value_at(one.document, paging.link[0]) if paging.link else None,
             "next_cursor": next((told[place] or None for place in cursors if place in told), None),
+            "previous_cursor": next((told[place] or None for place in _find_previous(cursors, told)), None),
         }
         scopes.add(one, values)
+
+
+def _find_previous(cursors: Iterable[Place], told: Mapping[Place, Any]) -> Iterator[Place]:
+    """Yield the places of cursors for the page before, next to those for the next page."""
+    around = {place[:-1] for place in cursors}
+    yield from (place for place in told if place[:-1] in around and "prev" in str(place[-1]).lower())
 
 
 def _is_within(listing: Listing, row: Mapping[str, Any], asked: Mapping[Place, Any]) -> bool:

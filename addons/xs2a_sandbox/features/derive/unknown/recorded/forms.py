@@ -152,6 +152,11 @@ def pattern_of(texts: Sequence[str]) -> str | None:
     return f"^{pattern}$" if pattern else None
 
 
+def _is_address(text: str) -> bool:
+    """Return whether a text is an IP address, whose numbers have no fixed length."""
+    return re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", text) is not None
+
+
 def _pattern(text: str) -> str | None:
     if form := date_form(text):
         return form.pattern
@@ -159,6 +164,6 @@ def _pattern(text: str) -> str | None:
         return r"-?[0-9]+" + ("," if "," in text else r"\.") + "[0-9]{2}"
     if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}", text):
         return "[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}"
-    if re.fullmatch(r"\d+([ ./-]\d+)+", text) and read_number(text) is None:
+    if re.fullmatch(r"\d+([ ./-]\d+)+", text) and read_number(text) is None and not _is_address(text):
         return re.sub(r"\d+", lambda found: f"[0-9]{{{len(found[0])}}}", text.replace(".", r"\."))
     return None

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
@@ -73,11 +74,21 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
             is_version = place == ("headers", "etag")
             if text in known | in_rows or text in fresh or not later or is_version or not _is_key(world, text):
                 continue
-            if all(world.operation_of[other] is operation and at[0] == "query" for other, at in later):
+            pages = ("query", "body") if _has_list(one) else ("query",)
+            if all(world.operation_of[other] is operation and at[0] in pages for other, at in later):
                 world.cursors.add(text)
             else:
                 fresh[text] = (place, value if position == 0 else text, position)
     return fresh
+
+
+def _has_list(one: SeenExchange) -> bool:
+    """Return whether an answer has a list of objects, of which it may be a page."""
+    return any(
+        isinstance(before, int) and isinstance(name, str)
+        for place, _ in leaves(one.document)
+        for before, name in pairwise(place)
+    )
 
 
 def _is_key(world: World, text: str) -> bool:
@@ -158,7 +169,8 @@ def _is_row(
     if place[0] != "body" or len(place) < 3 or not isinstance(place[-2], int) or not isinstance(place[-1], str):
         return False
     is_number = text.isdecimal() and len(text) < 3
-    if one.status == 201 or is_number or not world.ids.has(text) or date_form(text) or _names_thing(world, text):
+    is_time = date_form(text) is not None and not text.isdecimal()
+    if one.status == 201 or is_number or is_time or not world.ids.has(text) or _names_thing(world, text):
         return False
     entry = value_at({"body": one.document}, place[:-1])
     if isinstance(entry, Mapping) and any(_names_thing(world, str(inner)) for inner in entry.values()):

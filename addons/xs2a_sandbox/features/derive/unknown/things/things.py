@@ -34,6 +34,11 @@ class LearnedThing:
     changes: list["StateChange"] = field(default_factory=list)
 
     @property
+    def first(self) -> Any:
+        """The state in which the thing was made, or None if no answer shows its states."""
+        return self.states[0][1] if self.states and self.states[0][0] == self.created.number else None
+
+    @property
     def key_texts(self) -> set[str]:
         return {str(value) for value, _ in self.keys.values()}
 

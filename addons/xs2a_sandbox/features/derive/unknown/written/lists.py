@@ -69,7 +69,7 @@ def listing_sources(listing: Listing) -> list[str]:
     return [
         *("let.rows", "let.total", "let.skip + let.size < let.total"),
         *("let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
-        *(("let.next_cursor", "let.next_cursor or ''") if paging.cursor else ()),
+        *(("let.next_cursor", "let.next_cursor or ''", "let.previous_cursor") if paging.cursor else ()),
         *(("let.page", "let.pages") if paging.page else ()),
         *(("let.next_link",) if paging.link else ()),
         "let.size",
@@ -113,6 +113,7 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
         )
     if paging.cursor:
         made["next_cursor"] = "{{ 'next-' ~ (let.skip + let.size) if let.skip + let.size < let.total else none }}"
+        made["previous_cursor"] = "{{ 'next-' ~ [let.skip - let.size, 0] | max if let.skip else none }}"
     return made
 
 

@@ -133,6 +133,7 @@ class Templates:
             isinstance(there[0], str)
             and not is_same
             and all(isinstance(v, str) and " " not in v and v for v in there)
+            and any(map(self._scopes.world.ids.has, there))
             and "/" not in there[0]
         ):
             return new_value(there)

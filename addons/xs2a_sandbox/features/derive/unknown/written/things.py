@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
@@ -145,7 +145,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "since": "{{ clock.seconds }}",
         **({"lifetime": _write_lifetime(scopes, oks)} if scopes.have_lifetimes(kind) else {}),
         "version": 1,
-        "state": machine.first if machine else "there",
+        "state": _write_first_state(scopes, machine) if machine else "there",
         "reads": 0,
         **({"paid": 0} if machine and machine.by_payments else {}),
         "wrong": 0,
@@ -158,6 +158,30 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         },
         "of": _write_owners(scopes, operation, kind),
     }
+
+
+def _write_first_state(scopes: ExchangeScopes, machine: StateMachine) -> Any:
+    """Return the state of a new thing. That of a payment of a later day can be another one."""
+    firsts = [
+        (thing.created.body, thing.first) for thing in machine.kind.things if isinstance(thing.created.body, dict)
+    ]
+    source = literal(machine.first)
+    for state in dict.fromkeys(first for _, first in firsts if first not in (None, machine.first)):
+        mine = [body for body, first in firsts if first == state]
+        theirs = [body for body, first in firsts if first != state]
+        for is_so in _tell_apart(scopes, mine, theirs, "body"):
+            source = f"{literal(state)} if {is_so} else {source}"
+            break
+    return braced(source) if source != literal(machine.first) else machine.first
+
+
+def _tell_apart(scopes: ExchangeScopes, mine: Sequence[Any], theirs: Sequence[Any], source: str) -> Iterator[str]:
+    """Yield what is true only for some requests: they have a member, such as a date, or a word, such as `instant`."""
+    names = (name for name in mine[0] if all(name in body for body in mine))
+    own = (name for name in names if not any(name in body for body in theirs))
+    yield from (f"{expression(source, (name,))} is not none" for name in own)
+    words = telling_words(mine, theirs, is_redacted=scopes.is_redacted)
+    yield from (f"{expression(source, place)} == {literal(word)}" for place, word in words)
 
 
 def _write_lifetime(scopes: ExchangeScopes, oks: Successes) -> str:
@@ -316,10 +340,7 @@ def _changes_by(
 def _states_by_member(
     scopes: ExchangeScopes, ones: Sequence[SeenExchange], machine: StateMachine, usual: Any, sent: str
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the states after requests that are not the usual one, with what is true only for things that get it.
-
-    Their own requests have a member, such as a date, or a word, such as that for an instant payment.
-    """
+    """Yield the states after requests that are not the usual one, with what is true only for things that get it."""
     changed = [
         (thing.created.body, state)
         for _, thing, state in _changes_by(ones, [machine])
@@ -328,12 +349,7 @@ def _states_by_member(
     for after in [state for state in dict.fromkeys(state for _, state in changed) if state != usual]:
         mine = [body for body, state in changed if state == after]
         theirs = [body for body, state in changed if state != after]
-        names = (name for name in mine[0] if all(name in body for body in mine))
-        own = (name for name in names if not any(name in body for body in theirs))
-        having = [f"{expression(sent, (name,))} is not none" for name in own]
-        words = telling_words(mine, theirs, is_redacted=scopes.is_redacted)
-        having += [f"{expression(sent, place)} == {literal(word)}" for place, word in words]
-        yield from ((is_so, after) for is_so in having[:1])
+        yield from ((is_so, after) for is_so in islice(_tell_apart(scopes, mine, theirs, sent), 1))
 
 
 def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:
