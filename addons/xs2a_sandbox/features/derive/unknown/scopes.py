@@ -1,6 +1,7 @@
 """The recording as expressions see it: for every exchange the roots that a cassette would have, and the things then."""
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -87,6 +88,7 @@ class ExchangeScopes:
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
         self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
         self.late_keys = dict(self._find_late_keys())
+        self.state_texts = self._find_state_texts()
 
     def _find_iban_country(self) -> str | None:
         """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""
@@ -110,6 +112,28 @@ class ExchangeScopes:
                 if states and len(told) < len(oks):
                     states |= {word for state in states for word in machine.later(state)}
                     yield (kind.name, key), [word for word in machine.words if word in states]
+
+    def _find_state_texts(self) -> dict[tuple[str, str], dict[Any, str]]:
+        """Return the texts that answers have only in one state of a thing, by its kind and the name of the member.
+
+        An example is the state in words that customers understand.
+        """
+        texts: defaultdict[tuple[str, str], defaultdict[Any, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for one in (one for one, is_ok in self.is_ok.items() if is_ok and one.document is not None):
+            told = list(leaves(one.document))
+            things = [thing for _, thing in self.found(one)] + [thing for thing in [self.world.made(one)] if thing]
+            for thing in {thing: None for thing in things if thing.kind in self.machines}:
+                member, state = self.machines[thing.kind].member, self.snapshot(thing, one, after=True)["state"]
+                if any(place[-1:] == (member,) and value == state for place, value in told):
+                    for place, value in told:
+                        if isinstance(value, str) and place[-1:] != (member,):
+                            texts[thing.kind.name, str(place[-1])][state].add(value)
+        return {
+            key: {state: next(iter(own)) for state, own in by_state.items()}
+            for key, by_state in texts.items()
+            if len(by_state) > 2 and all(len(own) == 1 for own in by_state.values())
+            if len({next(iter(own)) for own in by_state.values()}) == len(by_state)
+        }
 
     def _find_owners(self, operation: LearnedOperation) -> Iterator[ThingLookup]:
         """Yield what the tokens in the headers of an operation belong to, unless its requests name it themselves.

@@ -124,6 +124,7 @@ def _open(
     machine = scopes.machines.get(kind)
     if machine is None or not wanted or wanted[0].status not in _ABOUT_NUMBER:
         return
+    yield from _once(scopes, scopes.world.operation_of[wanted[0]], kind)
     waiting = f"(let.{plural(kind)} | selectattr('state', 'equalto', {literal(machine.first)}) | list | length)"
     least, most = (
         pick((scopes.value(waiting, one, after=False) or 0 for one in ones), default=0)
@@ -131,6 +132,21 @@ def _open(
     )
     if least > most:
         yield Condition(f"{waiting} >= {least}", 80, "open")
+
+
+def _once(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> Iterator[Condition]:
+    """Yield when an access has made such a thing before, also from the same account."""
+    accounts = [lookup.place for lookup in scopes.lookups[operation] if lookup.rows and lookup.place[0] == "body"]
+    for lookup in scopes.lookups[operation]:
+        if lookup.rows or lookup.place[0] == "headers":
+            continue
+        own = f"selectattr({literal(f'of.{lookup.name}.id')}, 'equalto', let.{lookup.name}.id)"
+        made = f"let.{lookup.name} and let.{plural(kind)} | {own}"
+        yield Condition(f"{made} | list", 78, "used", lookup.place, lookup.name)
+        for place in accounts:
+            member = literal(".".join(map(str, ("sent", *place[1:]))))
+            same = f"selectattr({member}, 'equalto', {source_of(place)})"
+            yield Condition(f"{made} | {same} | list", 79, "used", lookup.place, lookup.name)
 
 
 def _day_totals(

@@ -18,6 +18,8 @@ from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Thi
 
 _TO = ("to", "until", "before", "end", "max", "bis")
 """Parts of the names of parameters for the last day."""
+_TELLING = 4
+"""So many equal values show that an entry is a payment, also if the list has no other entries."""
 _PERIODS = {"from": ("to",), "since": ("until", "before"), "start": ("end",), "after": ("before",)}
 """Words in the names of parameters for the first day of a period, and for its last day."""
 
@@ -96,7 +98,8 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     listing.kind = next((kind for kind in scopes.world.kinds if all(_is_of(kind, row) for row in every)), None)
     for name in every[0]:
         forms = {date_form(row.get(name)) for row in every}
-        if not listing.form and len(forms) == 1 and (form := forms.pop()):
+        is_better = not listing.form or listing.form.has_time
+        if is_better and len(forms) == 1 and (form := forms.pop()) and not (listing.form and form.has_time):
             listing.day, listing.form = name, form
     if listing.form:
         days = [listing.form.moment(row[listing.day]) for row in pages[0][1]]
@@ -111,7 +114,8 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
         for row in rows:
             if row in entries or any(row == known for _, _, known in listing.booked):
                 continue
-            if entries and not listing.kind and (thing := _booked_by(scopes, listing, one, row)):
+            thing = None if listing.kind else _booked_by(scopes, listing, one, row)
+            if thing and (entries or _tells_all(thing, row)):
                 listing.booked.append((thing, one, row))
             else:
                 entries.append(row)
@@ -157,11 +161,18 @@ def _booked_by(
     if not listing.form and not scopes.is_redacted:
         return None
     amounts = {abs(number) for number in _numbers(row)}
-    for thing in scopes.world.things:
+    named = [thing for _, thing in scopes.found(one)]
+    for thing in (thing for thing in scopes.world.things if thing not in named):
         sent = thing.created.body if thing.kind in scopes.machines else None
         if thing.created.number < one.number and isinstance(sent, Mapping) and not amounts.isdisjoint(_numbers(sent)):
             return thing
     return None
+
+
+def _tells_all(thing: LearnedThing, row: Mapping[str, Any]) -> bool:
+    """Return whether an entry has so much of a payment's request that it can be no other one."""
+    sent = {str(value) for _, value in leaves(thing.created.body)}
+    return sum(len(str(value)) > 3 and str(value) in sent for _, value in leaves(row)) >= _TELLING
 
 
 def _numbers(document: Any) -> Iterator[Decimal]:

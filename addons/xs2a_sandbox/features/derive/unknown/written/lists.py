@@ -1,7 +1,7 @@
 """Writes lists: their entries as data, filters by date, pages, and the entries that payments add."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -76,7 +76,7 @@ def listing_sources(listing: Listing) -> list[str]:
     ]
 
 
-def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
+def listing_lets(scopes: ExchangeScopes, listing: Listing, others: Iterable[Listing]) -> dict[str, Any]:
     """Return the named values of an operation with the list, up to the page that was asked for."""
     per, paging = listing.per, listing.paging
     account = f"{expression('let', (per.name, per.rows.key))} ~ ''" if per and per.rows else "''"
@@ -84,7 +84,7 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing) -> dict[str, Any]:
     known = f"let.{_entries_name(listing)}"
     made: dict[str, Any] = {"entries": braced(f"{known}[{account}] or {known}['*']")}
     whole = ["let.entries"]
-    for number, (kind, when, row) in enumerate(_booked(scopes, listing), 1):
+    for number, (kind, when, row) in enumerate(_booked(scopes, listing, others), 1):
         name = "booked" if number == 1 else f"booked_{number}"
         made[name] = {"each": braced(f"let.{plural(kind)}"), "as": "thing", "when": when, "give": row}
         whole = [f"(let.{name} | reverse | list)", *whole] if listing.is_newest_first else [*whole, f"let.{name}"]
@@ -145,12 +145,15 @@ def _filters(scopes: ExchangeScopes, listing: Listing) -> Iterator[str]:
         yield f"({source} is none{is_hidden} or {expression('entry', (name,))} == {source})"
 
 
-def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKind, str, Any]]:
+def _booked(
+    scopes: ExchangeScopes, listing: Listing, others: Iterable[Listing]
+) -> Iterator[tuple[ThingKind, str, Any]]:
     """Yield the kinds of things that become entries, when they do, and the entry as a template of the thing."""
     for kind in dict.fromkeys(thing.kind for thing, _, _ in listing.booked):
         thing, one, row = next(booked for booked in listing.booked if booked[0].kind is kind)
         snapshot = scopes.snapshot(thing, one, after=False)
-        when = f"thing.state == {literal(snapshot['state'])}"
+        states = [snapshot["state"], *_until_booked(scopes, listing, others, kind, snapshot["state"])]
+        when = f"thing.state == {literal(states[0])}" if len(states) == 1 else f"thing.state in {literal(states)}"
         if listing.per and listing.per.rows:
             account = scopes.scope(one)["let"][listing.per.name]
             same = (
@@ -164,6 +167,23 @@ def _booked(scopes: ExchangeScopes, listing: Listing) -> Iterator[tuple[ThingKin
         day = _booking_day(scopes, kind, snapshot["state"])
         entry = {name: _entry_value(scopes, one, value, thing.created.body, day) for name, value in row.items()}
         yield kind, when, entry
+
+
+def _until_booked(
+    scopes: ExchangeScopes, listing: Listing, others: Iterable[Listing], kind: ThingKind, state: Any
+) -> list[Any]:
+    """Return the states after one in which a list shows a thing, until another list shows it."""
+    machine = scopes.machines[kind]
+    ends = {
+        scopes.snapshot(thing, one, after=False)["state"]
+        for other in others
+        if other is not listing
+        for thing, one, _ in other.booked
+        if thing.kind is kind
+    }
+    ends &= machine.later(state)
+    later = machine.later(state) - ends - {word for end in ends for word in machine.later(end)}
+    return [word for word in machine.words if word in later and ends & machine.later(word)]
 
 
 def _booking_day(scopes: ExchangeScopes, kind: ThingKind, state: Any) -> str:

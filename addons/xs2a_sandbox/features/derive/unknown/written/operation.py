@@ -110,7 +110,7 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Suc
         made = accounts.lets(scopes.lookups[operation], operation, lets)
         lets = {name: value for name, value in lets.items() if name not in made} | made
     if listing := learned.listings.get(operation):
-        lets |= listing_lets(scopes, listing)
+        lets |= listing_lets(scopes, listing, learned.listings.values())
         if entries := write_thing_entries(learned, operation):
             lets["entries"] = entries
         if "chosen" in lets and listing.per is None:

@@ -18,6 +18,8 @@ MISSING = object()
 _INTERNAL = frozenset("state sent headers form of made since lifetime kind".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
+_PREVIOUS = "{{ let.previous_cursor }}"
+"""The first page has none."""
 
 
 class Templates:
@@ -90,7 +92,8 @@ class Templates:
             is_partial = any(one is MISSING and outer is not MISSING for one, outer in zip(inner, values, strict=True))
             if not is_partial:
                 value = self.make(inner, (*place, name))
-                made[f"{name}?" if self._is_optional(value) else name] = value
+                is_optional = self._is_optional(value) or (value == _PREVIOUS and None not in inner)
+                made[f"{name}?" if is_optional else name] = value
             elif source := self._find(inner, (*place, name)) or self._find_wrapped(inner, (*place, name)):
                 made[f"{name}?"] = braced(source)
             elif sum(one is MISSING for one in inner) * 2 < len(inner):
@@ -121,6 +124,8 @@ class Templates:
         is_same = all(is_equal(value, there[0]) for value in there)
         if isinstance(there[0], str) and (text := self._compose(values)):
             return text
+        if by_state := self._find_state_text(values, place):
+            return by_state
         # A value that two answers have in common is not a new id.
         if is_same and (len(values) > 1 or not (isinstance(there[0], str) and self._is_random(there[0]))):
             return there[0]
@@ -285,6 +290,18 @@ class Templates:
 
     def _fill(self, text: str, one: SeenExchange) -> str:
         return re.sub(r"\{\{ (.*?) \}\}", lambda found: _plain(self._scopes.value(found[1], one)), text)
+
+    def _find_state_text(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
+        """Return the text for the state of a thing, if it has another one in each state."""
+        for source, _ in self._sources if place else ():
+            if not source.endswith(".state"):
+                continue
+            kind = self._scopes.value(f"{source.removesuffix('.state')}.kind", self._ones[0])
+            texts = self._scopes.state_texts.get((kind, str(place[-1])), {})
+            states = [self._scopes.value(source, one) for one in self._ones]
+            if texts and all(texts.get(state) == value for state, value in zip(states, values, strict=True)):
+                return braced(f"{literal(texts)}[{source}] or {literal(values[-1])}")
+        return None
 
     def _by_state(self, values: Sequence[Any]) -> Any:
         for source, _ in self._sources:
