@@ -19,6 +19,8 @@ from xs2a_sandbox.redaction.values import DROPPED, ValueRedactor
 
 type Successes = Sequence[tuple[Condition | None, AnswerClass]]
 """The successful answers of an operation, each with its condition. The last one has none."""
+_FEW_ATTEMPTS = 2
+"""At least so many wrong secrets come before the last one."""
 _FIRST_FORM, _LAST_FORM = 50, 55
 """The ranks of conditions on the form of members: missing, wrong, unknown word, past."""
 
@@ -47,9 +49,12 @@ def find_checks(
     """Return the checks of an operation, and the answers for which no condition was found."""
     oks = [one for answer in classes if answer.is_ok for one in answer.seen]
     checks: list[LearnedCheck] = []
-    unexplained = []
+    unexplained, last_attempts = [], []
     for answer in classes:
         if answer.is_ok:
+            continue
+        if all(_count_attempts(scopes, one, classes) >= _FEW_ATTEMPTS for one in answer.seen):
+            last_attempts.append(answer)
             continue
         if all(map(_is_about_hidden, answer.seen)):
             unexplained.append(answer)
@@ -63,7 +68,32 @@ def find_checks(
             shown = [one for one in left if scopes.holds(condition.source, one)]
             checks.append(LearnedCheck(condition, answer, tuple(one.number for one in shown)))
             left = [one for one in left if one not in shown]
-    return order(scopes, operation, _tell_apart(scopes, operation, checks, oks)), unexplained
+    checks = _tell_apart(scopes, operation, checks, oks)
+    for answer in last_attempts:
+        attempt = _find_last_attempt(scopes, operation, answer, classes, checks)
+        checks += [attempt] if attempt else []
+        unexplained += [] if attempt else [answer]
+    return order(scopes, operation, checks), unexplained
+
+
+def _find_last_attempt(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    answer: AnswerClass,
+    classes: Sequence[AnswerClass],
+    checks: Sequence[LearnedCheck],
+) -> LearnedCheck | None:
+    """Return the check for an answer that a wrong secret only gets after some others."""
+    for check in checks:
+        condition = check.condition
+        wrong = [one for one in answer.seen if condition.kind == "credentials" and scopes.holds(condition.source, one)]
+        lookup = next((one for one in scopes.lookups[operation] if scopes.machines_of(one)), None)
+        if lookup and len(wrong) == len(answer.seen):
+            most = min(_count_attempts(scopes, one, classes) for one in wrong)
+            source = f"({condition.source}) and let.{lookup.name}.wrong >= {most}"
+            attempts = Condition(source, 43, "attempts", condition.place, lookup.name)
+            return LearnedCheck(attempts, answer, tuple(one.number for one in wrong))
+    return None
 
 
 def _is_about_hidden(one: SeenExchange) -> bool:
@@ -167,6 +197,24 @@ def _count_refused(scopes: ExchangeScopes, one: SeenExchange) -> int:
         before = [e for e in thing.events if e.number < one.number and scopes.world.operation_of[e] is operation]
         count = max(count, sum(1 for _ in takewhile(lambda e: not scopes.is_ok[e], reversed(before))))
     return count
+
+
+def _count_attempts(scopes: ExchangeScopes, one: SeenExchange, classes: Sequence[AnswerClass]) -> int:
+    """Return how often requests like this about the same thing got the same other error just before."""
+    operation, class_of = scopes.world.operation_of[one], {e: answer for answer in classes for e in answer.seen}
+    members = _members(one)
+    count = 0
+    for _, thing in scopes.found(one):
+        before = [e for e in thing.events if e.number < one.number and scopes.world.operation_of[e] is operation]
+        last = class_of.get(before[-1]) if before else None
+        if last and not last.is_ok and last is not class_of.get(one):
+            alike = (e in last.seen and _members(e) == members for e in reversed(before))
+            count = max(count, sum(1 for _ in takewhile(bool, alike)))
+    return count
+
+
+def _members(one: SeenExchange) -> set[Place]:
+    return {place for place, _ in one.slots() if place[0] in ("form", "body")}
 
 
 def _best(

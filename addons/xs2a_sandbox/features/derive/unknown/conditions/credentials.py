@@ -41,10 +41,12 @@ def conditions_on_secrets(
         values: dict[Place, Any] = {
             place: value
             for place, value in one.slots()
-            if place not in ids | offered and len(place) == 2 and place not in scopes.nonces
+            if place not in ids | offered | scopes.nonces
+            if not isinstance(value, Mapping | list) and not any(isinstance(step, int) for step in place)
         }
         in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
-        pairs = [*((place, name) for name in in_path for place in values), *permutations(values, 2)]
+        near = [pair for pair in permutations(values, 2) if len(pair[0]) == 2 or pair[0][:-1] == pair[1][:-1]]
+        pairs = [*((place, name) for name in in_path for place in values), *near]
         pairs.sort(key=lambda pair: pair[1][0] not in ("path", pair[0][0]))
         earlier = dict(_find_earlier_names(scopes, operation, one))
         values |= in_path

@@ -112,6 +112,8 @@ def guess_hidden_field(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 def guess_attempts(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A customer who gives a wrong secret for the third time has declined: the page leads back to the app, if any."""
+    if any(condition.kind == "attempts" for condition in known.conditions):
+        return
     declined = [answer for answer in known.classes if answer.status in (302, 303) and _declines(known, answer)]
     secret = next((check for check in (*known.checks, *known.guesses) if check.condition.kind == "credentials"), None)
     for lookup in known.lookups if secret else ():

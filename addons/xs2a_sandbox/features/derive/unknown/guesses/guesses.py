@@ -1,7 +1,7 @@
 """Carries what one operation shows to the others: an error is rarely that of one operation alone."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -34,7 +34,7 @@ from xs2a_sandbox.features.derive.unknown.guesses.states import (
 from xs2a_sandbox.features.derive.unknown.guesses.values import guess_impossible_values
 from xs2a_sandbox.features.derive.unknown.lists.lists import is_last_day
 from xs2a_sandbox.features.derive.unknown.recorded.forms import read_number
-from xs2a_sandbox.features.derive.unknown.recorded.places import value_at
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -142,7 +142,7 @@ def _is_relevant(known: KnownOperation, condition: Condition) -> bool:
 
 def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
     """Return a check that shows how the bank answers such a mistake."""
-    nearest = [check for check in (*known.checks, *known.every) if _is_like(condition, check)]
+    nearest = [check for check in (*known.checks, *known.every) if _is_like(condition, check, known.scopes.nonces)]
     if condition.kind in _FORMS and condition.place[0] != "headers":
         refused = [check for check in known.checks if check.condition.kind == "value" and find_mention(check)]
         nearest = [check for check in refused if check.condition.place == condition.place] or nearest
@@ -176,11 +176,12 @@ def _is_standard_consent(known: KnownOperation, condition: Condition) -> bool:
     return any(_CONSENT_STATE.fullmatch(machine.member) for one in named for machine in known.scopes.machines_of(one))
 
 
-def _is_like(condition: Condition, check: LearnedCheck) -> bool:
+def _is_like(condition: Condition, check: LearnedCheck, nonces: Collection[Place]) -> bool:
     other = check.condition
     is_header = condition.place[:1] == ("headers",)
     if condition.kind == "short" or (condition.kind == "missing" and is_header):
-        return other.kind == "missing" and other.place == condition.place
+        is_named = condition.place in nonces and other.place[:1] == ("headers",) and find_mention(check) is not None
+        return other.kind == "missing" and (other.place == condition.place or is_named)
     if condition.kind == "unknown":
         is_same = other.place == condition.place if is_header else other.name == condition.name != ""
         kinds_of_places = [{("headers",), ("form",)} & {one.place[:1]} for one in (condition, other)]

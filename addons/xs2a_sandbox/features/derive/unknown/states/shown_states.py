@@ -77,7 +77,7 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)
             for other in exchanged:
                 other.events.append(one)
-        if one.status in REDIRECTS and one is not thing.created:
+        if one is not thing.created and (one.status in REDIRECTS or (one.method == "PUT" and world.is_ok[one])):
             # What a customer decides about an authorisation is decided about the consent that it belongs to.
             for owner in _find_owners(world, thing):
                 owner.events.append(one)
@@ -93,6 +93,17 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             if place != world.envelope and not _is_of_other(world, thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
+
+
+def find_shown_below(world: World, thing: LearnedThing, member: str) -> Iterator[tuple[SeenExchange, str, Any]]:
+    """Yield the states of a thing that answers about something below it show, such as its authorisation."""
+    for one in sorted(world.operation_of, key=lambda one: one.number):
+        named = [other for use, other in world.named(one) if use.place[0] == "path"]
+        is_below = thing in named and primary(world, one) is not thing and world.is_ok[one]
+        value = one.document.get(member) if is_below and isinstance(one.document, Mapping) else None
+        if is_word(value):
+            thing.events.append(one)
+            yield one, member, value
 
 
 def is_word(value: Any) -> bool:

@@ -22,6 +22,7 @@ from xs2a_sandbox.features.derive.unknown.states.shown_states import (
     add_deletion,
     find_repeated,
     find_shown,
+    find_shown_below,
     find_state_member,
     find_synonyms,
     is_word,
@@ -51,6 +52,10 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
         member = find_state_member(world, kind, shown)
         if member is None:
             continue
+        for thing in kind.things:
+            shown[thing] = sorted(
+                [*shown[thing], *find_shown_below(world, thing, member)], key=lambda one: one[0].number
+            )
         first: Any = None
         synonyms = find_synonyms(world, kind, member, shown)
         for thing in kind.things:
@@ -150,7 +155,7 @@ def _add_change(
         # Apps wait a little longer than they must.
         seconds = max((time for time in _TIMES if time < waited - 1), default=waited)
         machine.by_time.append(ByTime(before, after, seconds, shown))
-    elif not is_by_time and all(change.before != before for change in machine.by_reading):
+    elif not is_by_time and world.is_ok[shown] and all(change.before != before for change in machine.by_reading):
         since = [one for one in thing.events if changed.number < one.number <= shown.number]
         reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
         machine.by_reading.append(ByReading(before, after, len(reads), shown))
@@ -227,7 +232,8 @@ def _says_same(one: SeenExchange, other: SeenExchange) -> bool:
     """Return whether no word in two requests differs. Redirects show what was decided."""
     mine, theirs = (dict(leaves(each.form or each.body)) for each in (one, other))
     words = [place for place, text in mine.items() if place in theirs and is_word(text)]
-    return one.status in REDIRECTS or all(mine[place] == theirs[place] for place in words)
+    are_steps = mine and theirs and mine.keys().isdisjoint(theirs)
+    return one.status in REDIRECTS or (not are_steps and all(mine[place] == theirs[place] for place in words))
 
 
 def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> tuple[Place, bool] | None:
