@@ -162,7 +162,12 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
         return known.find_check("missing", condition.place)
     unknown = (check for check in known.every if check.condition.kind == "unknown")
     others = [check for check in unknown if check.condition.place[0] != "form"]
-    nearest = sorted(others, key=lambda check: check.condition.place[0] != condition.place[0])
+    is_page = bool(known.oks) and known.oks[0].document is None
+
+    def is_unlike(check: LearnedCheck) -> tuple[bool, bool]:
+        return (check.answer.seen[0].document is None) != is_page, check.condition.place[0] != condition.place[0]
+
+    nearest = sorted(others, key=is_unlike)
     if known.every and condition.place[0] == "path" and (not others or _is_standard_consent(known, condition)):
         status = 403 if _is_standard_consent(known, condition) else 404
         answer = known.invent_error(status, "unknown", nearest[0].answer if nearest else None)

@@ -109,10 +109,13 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     if listing.kind:
         numbers = [thing.created.number for row in pages[-1][1] for thing in listing.kind.things if _shows(thing, row)]
         listing.is_newest_first = numbers[:1] > numbers[-1:]
+    keys = [rows.key for rows in scopes.world.rows if rows.told_by is operation and rows.at == ("body", *place)]
     for one, rows in pages:
         entries = listing.entries.setdefault(listing.key(scopes, one), [])
         for row in rows:
             if row in entries or any(row == known for _, _, known in listing.booked):
+                continue
+            if keys and any(all(row.get(key) == known.get(key) for key in keys) for known in entries):
                 continue
             thing = None if listing.kind else _booked_by(scopes, listing, one, row)
             if thing and (entries or _tells_all(thing, row)):

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -75,6 +75,10 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
             if text in known | in_rows or text in fresh or not later or is_version or not _is_key(world, text):
                 continue
             pages = ("query", "body") if _has_list(one) else ("query",)
+            is_of_entry = any(isinstance(step, int) for step in place[:-1]) and position == 0
+            if is_of_entry and all(at[0] in pages for _, at in later):
+                # It names an entry, such as the last known one.
+                continue
             if all(world.operation_of[other] is operation and at[0] in pages for other, at in later):
                 world.cursors.add(text)
             else:
@@ -197,21 +201,17 @@ def _repeats(world: World, one: SeenExchange, place: Place, used: _Uses) -> bool
 def _add_rows(world: World, operation: LearnedOperation, place: Place) -> None:
     """Add a list with this member as its key: the first that differs in all entries, and that later requests use."""
     rows = Rows("", str(place[-1]), operation, place[:-2])
-    keys = [str(entry[rows.key]) for entry in _entries(rows) if rows.key in entry]
     is_known = any(known.at == rows.at and known.told_by is operation for known in world.rows)
-    if len(keys) == len(set(keys)) and not is_known:
+    lists = [[str(entry[rows.key]) for entry in entries if rows.key in entry] for entries in _lists(rows)]
+    if all(len(keys) == len(set(keys)) for keys in lists) and not is_known:
         world.rows.append(rows)
 
 
-def _entries(rows: Rows) -> list[dict[str, Any]]:
-    """Return all different entries that the operation has told."""
-    entries: list[dict[str, Any]] = []
+def _lists(rows: Rows) -> Iterator[list[dict[str, Any]]]:
+    """Yield the entries of each answer of the operation."""
     for one in rows.told_by.seen:
         found = value_at({"body": one.document}, rows.at)
-        for entry in found if isinstance(found, list) else ():
-            if isinstance(entry, dict) and entry not in entries:
-                entries.append(entry)
-    return entries
+        yield [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 def _name(world: World, used: _Uses) -> None:
@@ -225,9 +225,8 @@ def _name(world: World, used: _Uses) -> None:
         kind.name = new_name(_usual_place(used, [str(first.keys[kind.id][0])]) or kind.id, taken, "_")
         taken.add(kind.name)
     for rows in world.rows:
-        for entry in _entries(rows):
-            if rows.key in entry and rows.find(str(entry[rows.key])) is None:
-                rows.entries.append(entry)
+        every = (entry for entries in _lists(rows) for entry in entries if rows.key in entry)
+        rows.entries = list({str(entry[rows.key]): entry for entry in sorted(every, key=len)}.values())
         texts = [str(entry[rows.key]) for entry in rows.entries]
         rows.name = new_name(_usual_place(used, texts) or rows.key, taken, "_")
         taken.add(rows.name)
