@@ -31,12 +31,20 @@ class Condition:
 
 
 def places_in(ones: Sequence[SeenExchange]) -> list[Place]:
-    """Return the places in bodies, queries and forms that have a value."""
+    """Return the places in bodies, queries and forms that have a value. Of the objects in a list, the first counts."""
     found: dict[Place, None] = {}
     for one in ones:
         for place, _ in one.slots():
             if place[0] != "headers":
-                at = next((number for number, step in enumerate(place) if isinstance(step, int)), len(place))
-                for end in range(2, at + 1):
-                    found[place[:end]] = None
+                at = next(
+                    (at for at, step in enumerate(place) if isinstance(step, int) and not _is_first(place, at)), None
+                )
+                for end in range(2, (len(place) if at is None else at) + 1):
+                    if isinstance(place[end - 1], str):
+                        found[place[:end]] = None
     return list(found)
+
+
+def _is_first(place: Place, at: int) -> bool:
+    """Return whether a step is to the first object of a list."""
+    return place[at] == 0 and isinstance(next(iter(place[at + 1 :]), None), str)

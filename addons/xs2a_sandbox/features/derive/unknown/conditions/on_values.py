@@ -39,7 +39,8 @@ def conditions_on_value(
     good = _values(place, others)
     if any(isinstance(value, str) and value in scopes.world.cursors for value in good):
         return
-    if len(good) == len(others):
+    is_in_list = any(isinstance(step, int) for step in place)
+    if len(good) == len(others) and (wanted or not is_in_list):
         yield Condition(f"{source} is none or {source} == ''", 50, "missing", place)
     guard = f"{source} is not none and "
     lists = [value for value in good if isinstance(value, list)]
