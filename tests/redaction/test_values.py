@@ -386,7 +386,13 @@ class TestPrefixes:
 
     @pytest.mark.parametrize(
         "path",
-        ["/sx/v1/accounts", "/joba-psd2/v1.3/accounts", "/xs2a/OLB/v1/accounts", "/yoltbank/qwrt/v2/consents/status"],
+        [
+            "/sx/v1/accounts",
+            "/v3_0.1/auth/v3_0.1/token",
+            "/joba-psd2/v1.3/accounts",
+            "/xs2a/OLB/v1/accounts",
+            "/yoltbank/qwrt/v2/consents/status",
+        ],
     )
     def test_words_of_the_prefix_are_kept_in_paths_and_links(self, path: str) -> None:
         censor = ValueRedactor(KEY, DEFAULT)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
@@ -125,10 +126,23 @@ def _name_dropped_members(entries: Sequence[Exchange]) -> list[Exchange]:
 
 
 def _name_sent(entry: Exchange, names: Mapping[str, str]) -> bytes:
-    fields = parse_qsl(entry.body.decode(errors="replace"), keep_blank_values=True)
-    if media_type(entry.headers.get("content-type")) != FORM or not any(value == DROPPED for _, value in fields):
+    def put(name: str, value: Any) -> Any:
+        # Members for the access token are also called `token`.
+        known = names.get(name.lower()) or (names.get("access_token") if name.lower() == "token" else None)
+        return known or value if value == DROPPED else value
+
+    def put_all(value: Any) -> Any:
+        are_members = isinstance(value, Mapping)
+        return {name: put(name, put_all(inner)) for name, inner in value.items()} if are_members else value
+
+    if media_type(entry.headers.get("content-type")) == FORM:
+        fields = parse_qsl(entry.body.decode(errors="replace"), keep_blank_values=True)
+        is_dropped = any(value == DROPPED for _, value in fields)
+        return urlencode([(name, put(name, value)) for name, value in fields]).encode() if is_dropped else entry.body
+    sent = body.read(entry.body)
+    if sent.kind != "json" or (named := put_all(sent.value)) == sent.value:
         return entry.body
-    return urlencode([(name, names.get(name, value) if value == DROPPED else value) for name, value in fields]).encode()
+    return to_json(named)
 
 
 def _name_told(entry: Exchange, number: int) -> tuple[bytes, dict[str, str]]:
@@ -137,7 +151,8 @@ def _name_told(entry: Exchange, number: int) -> tuple[bytes, dict[str, str]]:
     if told.kind != "json" or not isinstance(told.value, Mapping) or entry.method != "POST":
         return entry.answer_body, {}
     tokens = {name: f"{name}{number:019}" for name, value in told.value.items() if value == DROPPED}
-    return (to_json({**told.value, **tokens}), tokens) if tokens else (entry.answer_body, {})
+    names = {name.lower(): token for name, token in tokens.items()}
+    return (to_json({**told.value, **tokens}), names) if tokens else (entry.answer_body, {})
 
 
 def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
