@@ -69,13 +69,14 @@ class ExchangeScopes:
         self.world = world
         self.machines = machines
         self.is_ok = world.is_ok
-        self.lookups = {operation: list(_lookups(world, operation)) for operation in world.operations}
-        for operation in world.operations:
-            self.lookups[operation] += list(self._find_owners(operation))
-        self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
-        self.nonces = _nonces(world)
         self.offset = find_offset(list(world.operation_of))
         self.lifetimes = {thing: next(told_lifetimes(thing, self.offset), None) for thing in world.things}
+        tokens = {thing.kind for thing, seconds in self.lifetimes.items() if seconds}
+        self.lookups = {operation: list(_lookups(world, operation, tokens)) for operation in world.operations}
+        self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
+        self.nonces = _nonces(world)
+        for operation in world.operations:
+            self.lookups[operation] += list(self._find_owners(operation))
         self.is_redacted = world.ids.is_redacted
         self.iban_country = self._find_iban_country()
         self.request_keys = {
@@ -142,12 +143,16 @@ class ExchangeScopes:
         """
         own = self.lookups[operation]
         places = ("headers", "path") if any(one.status in REDIRECTS for one in operation.seen) else ("headers",)
-        for lookup in [one for one in own if one.place[0] in places and not one.rows]:
+        for lookup in [one for one in own if (one.place[0] in places or self._is_token(one)) and not one.rows]:
             tokens = {thing for one in operation.seen for other, thing in self.found(one) if other is lookup}
             owners = {(name, thing.kind) for token in tokens for name, thing in self._owners(token).items()}
             for name, kind in sorted(owners, key=lambda owner: owner[0]):
                 if kind not in [named for one in own for named, _ in one.kinds] and name not in [o.name for o in own]:
                     yield ThingLookup(name, lookup.place, lookup.word, ((kind, kind.id),), owned=lookup.name)
+
+    def _is_token(self, lookup: ThingLookup) -> bool:
+        """Return whether a member names a token, which lasts as long as the answer with it says."""
+        return any(self.lifetimes[thing] for kind, _ in lookup.kinds for thing in kind.things)
 
     def found(self, one: SeenExchange) -> Iterator[tuple[ThingLookup, LearnedThing]]:
         """Yield the things that a request names, as they were known before it."""
@@ -320,7 +325,7 @@ def plural(kind: ThingKind) -> str:
     return f"all_{kind.name}"
 
 
-def _lookups(world: World, operation: LearnedOperation) -> Iterator[ThingLookup]:
+def _lookups(world: World, operation: LearnedOperation, tokens: Collection[ThingKind]) -> Iterator[ThingLookup]:
     taken: set[str] = set()
     groups: dict[tuple[Place, int | None], list[tuple[ThingKind, str]]] = {}
     for use in world.uses.get(operation, ()):
@@ -332,7 +337,7 @@ def _lookups(world: World, operation: LearnedOperation) -> Iterator[ThingLookup]
         if (
             use.key != use.kind.id
             and use.kind not in known
-            and (use.place[0] == "form" or use.kind.made_by is not operation)
+            and (use.place[0] == "form" or use.kind.made_by is not operation or use.kind in tokens)
         ):
             groups.setdefault((use.place, use.word), []).append((use.kind, use.key))
     ordered = sorted(groups.items(), key=lambda group: group[0][0][0] != "path")

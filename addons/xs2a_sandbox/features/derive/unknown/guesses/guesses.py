@@ -28,6 +28,7 @@ from xs2a_sandbox.features.derive.unknown.guesses.states import (
     guess_over,
     guess_quotas,
     guess_rights,
+    guess_scopes,
     guess_states,
     guess_used_up,
 )
@@ -206,6 +207,7 @@ _GUESSES = (
     guess_preconditions,
     guess_secrets,
     guess_rights,
+    guess_scopes,
     guess_quotas,
     guess_impossible_values,
     guess_used_up,

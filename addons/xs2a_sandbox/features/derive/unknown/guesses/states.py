@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import is_over, rights
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import DELETED, ByRequest
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
@@ -76,6 +76,35 @@ def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
         if donor:
             theirs = donor.condition.word
             yield donor.guess(condition, ((theirs, condition.word),) if theirs else ())
+
+
+def guess_scopes(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A token for one purpose, such as payments, is refused everywhere where only those for another were accepted."""
+    if any(condition.kind in ("sent", "kind") for condition in known.conditions):
+        return
+    for donor in (check for check in known.every if check.condition.kind in ("sent", "kind") and not check.is_guess):
+        word, _, _ = donor.condition.source.rpartition(" == ")
+        for lookup in (one for one in known.lookups if one.place == donor.condition.place and not one.rows):
+            if donor.condition.kind == "kind":
+                yield from (donor.guess(condition) for condition in _other_kinds(known, lookup))
+                return
+            source = word.replace(f"let.{donor.condition.name}.", f"let.{lookup.name}.")
+            accepted = list(dict.fromkeys(known.scopes.value(source, one, after=False) for one in known.oks))
+            if len(accepted) == 1 and isinstance(accepted[0], str):
+                condition = Condition(
+                    f"let.{lookup.name} and {source} != {literal(accepted[0])}", 33, "sent", lookup.place
+                )
+                yield donor.guess(replace(condition, name=lookup.name))
+                return
+
+
+def _other_kinds(known: KnownOperation, lookup: ThingLookup) -> Iterator[Condition]:
+    """Yield when a request has a token of a kind that only other operations have accepted at this place."""
+    every = [one for own in known.scopes.lookups.values() for one in own if one.place == lookup.place]
+    own = {kind for one in known.lookups if one.place == lookup.place for kind, _ in one.kinds}
+    for kind, key in dict.fromkeys((kind, key) for one in every for kind, key in one.kinds if kind not in own):
+        named = f"let.{plural(kind)} | selectattr({literal(key)}, 'equalto', {lookup.source}) | list"
+        yield Condition(named, 33, "kind", lookup.place, lookup.name)
 
 
 def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:

@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
@@ -74,7 +73,7 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
             is_version = place == ("headers", "etag")
             if text in known | in_rows or text in fresh or not later or is_version or not _is_key(world, text):
                 continue
-            pages = ("query", "body") if _has_list(one) else ("query",)
+            pages = ("query", "body") if _has_list(one, place) else ("query",)
             is_of_entry = any(isinstance(step, int) for step in place[:-1]) and position == 0
             if is_of_entry and all(at[0] in pages for _, at in later):
                 # It names an entry, such as the last known one.
@@ -86,13 +85,13 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
     return fresh
 
 
-def _has_list(one: SeenExchange) -> bool:
-    """Return whether an answer has a list of objects, of which it may be a page."""
-    return any(
-        isinstance(before, int) and isinstance(name, str)
-        for place, _ in leaves(one.document)
-        for before, name in pairwise(place)
-    )
+def _has_list(one: SeenExchange, place: Place) -> bool:
+    """Return whether an answer has a list of objects, of which a cursor at a place next to it could be."""
+    for other, _ in leaves(one.document):
+        at = next((at for at, step in enumerate(other) if isinstance(step, int)), 0)
+        if at and isinstance(other[-1], str) and len(other) > at + 1 and place[1:at] == other[: at - 1]:
+            return True
+    return False
 
 
 def _is_key(world: World, text: str) -> bool:
