@@ -83,12 +83,17 @@ class ExchangeScopes:
             kind.made_by: place for kind in world.kinds if (place := _find_request_key(world, kind, self.nonces))
         }
         self.made = frozenset(text for thing in world.things for text in thing.key_texts)
+        rows = (value for rows in world.rows for entry in rows.entries for _, value in leaves(entry))
+        self.row_texts = frozenset(value for value in rows if isinstance(value, str))
         self.covers: dict[LearnedOperation, list[Condition]] = {}
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
+        self.endings: dict[ThingKind, set[LearnedOperation]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
         self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
         self.late_keys = dict(self._find_late_keys())
+        self.endings = {kind: found for kind in world.kinds if (found := self._find_endings(kind))}
+        self._scopes.clear()
         self.state_texts = self._find_state_texts()
 
     def _find_iban_country(self) -> str | None:
@@ -113,6 +118,33 @@ class ExchangeScopes:
                 if states and len(told) < len(oks):
                     states |= {word for state in states for word in machine.later(state)}
                     yield (kind.name, key), [word for word in machine.words if word in states]
+
+    def _find_endings(self, kind: ThingKind) -> set[LearnedOperation]:
+        """Return the operations after which things without states are refused, such as one that revokes a token."""
+        endings: set[LearnedOperation] = set()
+        others: set[LearnedOperation] = set()
+        for thing in kind.things if kind not in self.machines else ():
+            uses = [one for one in self.world.operation_of if any(named is thing for _, named in self.found(one))]
+            uses.sort(key=lambda one: one.number)
+            oks = [one for one in uses if self.is_ok[one]]
+            refused = [one for one in uses if oks and one.number > oks[-1].number and self._are_alive(one)]
+            others |= {self.world.operation_of[one] for one in oks[:-1]}
+            if refused and oks[-1].method != "GET" and not self.world.made_by(self.world.operation_of[oks[-1]]):
+                endings.add(self.world.operation_of[oks[-1]])
+        return endings - others
+
+    def _are_alive(self, one: SeenExchange) -> bool:
+        """Return whether no token in a request has ended by itself."""
+        ages = ((thing, (one.time - thing.created.time).total_seconds()) for _, thing in self.found(one))
+        return all(age < (self.lifetimes[thing] or age + 1) for thing, age in ages)
+
+    def _is_ended(self, thing: LearnedThing, one: SeenExchange, *, after: bool) -> bool:
+        return any(
+            self.is_ok[other] and (other.number < one.number or (after and other is one))
+            for operation in self.endings.get(thing.kind, ())
+            for other in operation.seen
+            if any(named is thing for _, named in self.found(other))
+        )
 
     def _find_state_texts(self) -> dict[tuple[str, str], dict[Any, str]]:
         """Return the texts that answers have only in one state of a thing, by its kind and the name of the member.
@@ -273,6 +305,7 @@ class ExchangeScopes:
             "made": unix_seconds(created.time),
             "since": unix_seconds(since),
             "lifetime": self.lifetimes[thing],
+            "ended": self._is_ended(thing, one, after=after),
             "version": 1 + len(changes),
             "state": state,
             "sent": created.body if created.body is not None else created.form or {},

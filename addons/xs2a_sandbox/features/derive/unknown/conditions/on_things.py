@@ -46,6 +46,8 @@ def conditions_on_things(
             yield from _on_sent(scopes, lookup, wanted, others)
         if not is_success:
             yield from _limits(scopes, lookup, wanted)
+        if any(kind in scopes.endings for kind, _ in lookup.kinds) and not is_success:
+            yield Condition(f"{name}.ended", 5, "ended", place, lookup.name)
         if scopes.machines_of(lookup):
             yield from _on_state(scopes, operation, lookup, wanted, others, is_success)
         elif others and not is_success and any(one.status != 429 for one in wanted):

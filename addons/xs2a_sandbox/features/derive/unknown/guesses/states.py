@@ -53,7 +53,7 @@ def guess_old_tokens(known: KnownOperation) -> Iterator[LearnedCheck]:
     for lookup in known.lookups:
         kinds = [kind for kind, _ in lookup.kinds if kind not in known.scopes.machines]
         is_known = any(check.condition.kind == "age" and check.condition.name == lookup.name for check in known.checks)
-        if not kinds or is_known:
+        if not kinds or is_known or lookup.owned:
             continue
         if donor := known.find_check("age", lookup.place):
             source = donor.condition.source.replace(f"let.{donor.condition.name}.", f"let.{lookup.name}.")
@@ -80,7 +80,8 @@ def guess_rights(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 def guess_scopes(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A token for one purpose, such as payments, is refused everywhere where only those for another were accepted."""
-    if any(condition.kind in ("sent", "kind") for condition in known.conditions):
+    ends = any(known.operation in endings for endings in known.scopes.endings.values())
+    if ends or any(condition.kind in ("sent", "kind") for condition in known.conditions):
         return
     for donor in (check for check in known.every if check.condition.kind in ("sent", "kind") and not check.is_guess):
         word, _, _ = donor.condition.source.rpartition(" == ")

@@ -15,7 +15,7 @@ from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
 from xs2a_sandbox.redaction.values import DROPPED
 
 MISSING = object()
-_INTERNAL = frozenset("state sent headers form of made since lifetime kind".split())
+_INTERNAL = frozenset("state sent headers form of made since lifetime ended kind".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
 _PREVIOUS = "{{ let.previous_cursor }}"
@@ -131,6 +131,9 @@ class Templates:
             return there[0]
         if by_state := self._by_state(values) or self._by_flag(values):
             return by_state
+        if any(isinstance(value, str) and value in self._scopes.row_texts for value in there):
+            # It names an account.
+            return there[-1]
         if not is_same and all(map(date_form, there)):
             source = self._earliest(there, place) if len(there) == len(values) else None
             return braced(source) if source else there[-1]
@@ -166,7 +169,7 @@ class Templates:
         return None
 
     def _is_random(self, text: str) -> bool:
-        looks_like_id = len(text) >= 8 and self._scopes.world.ids.has(text)
+        looks_like_id = len(text) >= 8 and self._scopes.world.ids.has(text) and text not in self._scopes.row_texts
         return looks_like_id and re.fullmatch(r"[A-Za-z0-9_.-]+", text) is not None and not date_form(text)
 
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:

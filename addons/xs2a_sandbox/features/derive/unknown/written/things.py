@@ -144,6 +144,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "made": "{{ clock.seconds }}",
         "since": "{{ clock.seconds }}",
         **({"lifetime": _write_lifetime(scopes, oks)} if scopes.have_lifetimes(kind) else {}),
+        **({"ended": False} if kind in scopes.endings else {}),
         "version": 1,
         "state": _write_first_state(scopes, machine) if machine else "there",
         "reads": 0,
@@ -223,10 +224,12 @@ def write_changed(
     machines = scopes.machines_of(lookup)
     is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
     is_changed = not lookup.owned or any(scopes.changes_by(operation, machine) for machine in machines)
-    if lookup.rows or not is_changed or not is_main:
-        return {}
     name = f"let.{lookup.name}"
     ok_names = literal([answer.name for _, answer in oks])
+    if any(operation in scopes.endings.get(kind, ()) for kind, _ in lookup.kinds):
+        return {"ended": braced(f"let.outcome in {ok_names}")}
+    if lookup.rows or not is_changed or not is_main:
+        return {}
     state = f"{name}.state"
     if last_attempt:
         declined = {one.kind.name: guess_word("declined", one) for one in machines}
