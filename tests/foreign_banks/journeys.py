@@ -23,6 +23,7 @@ from tests.foreign_banks import (
     dallae_journeys,
     drina_journeys,
     estuaire_journeys,
+    evros_journeys,
     garonne_journeys,
     gauja_journeys,
     gulmohar_journeys,
@@ -43,6 +44,7 @@ from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.drina import Drina
 from tests.foreign_banks.estuaire import Estuaire
+from tests.foreign_banks.evros import Evros
 from tests.foreign_banks.garonne import Garonne
 from tests.foreign_banks.gauja import Gauja
 from tests.foreign_banks.gulmohar import Gulmohar
@@ -832,5 +834,12 @@ BANKS = {
     ),
     "garonne": Foreign(
         Garonne, garonne_journeys.first, garonne_journeys.second, r"\bVIR-\d{10}\b", "paymentInformationStatus"
+    ),
+    "evros": Foreign(
+        Evros,
+        evros_journeys.first,
+        evros_journeys.second,
+        r"\b[A-Z]{4}-\d{4}\b|\brm\.[0-9a-z]{12}\b",
+        "lifecycle",
     ),
 }
