@@ -434,6 +434,7 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) 
     said = [name for name in first.headers if first.method == "POST" and _REQUEST_ID.search(name)]
     # If requests also have an id for the log, one that was sent twice is that of the thing.
     keys = [name for name in said if ("headers", name) in repeated]
+    keys += sorted((str(place[1]) for place in repeated if place[0] == "headers"), key=lambda n: repeated["headers", n])
     keys += [name for name in said if ("headers", name) in nonces or first.headers[name] == DROPPED]
     return ("headers", keys[0]) if keys else min(repeated, key=lambda place: repeated[place], default=None)
 

@@ -9,7 +9,7 @@ from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_words
 from xs2a_sandbox.features.derive.unknown.recorded.forms import NICE, date_form, number_source, read_number
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
@@ -65,7 +65,7 @@ def conditions_on_things(
             differs = f"{source_of(secret)} != {expression(name, (key,))}"
             yield Condition(differs, 60, "secret", secret, lookup.name)
             yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
-    yield from rights(scopes, operation) if wanted and not is_success else ()
+    yield from rights(scopes, operation, wanted) if wanted and not is_success else ()
     if known := scopes.request_keys.get(operation):
         yield repeated(known)
         rank = 13 if known[0] == "headers" else 92
@@ -180,26 +180,42 @@ def _day_totals(
             yield Condition(f"{total} > {limit.normalize():f}", 71, "limit", place)
 
 
-def rights(scopes: ExchangeScopes, operation: LearnedOperation) -> Iterator[Condition]:
-    """Yield when a thing with a list of words, such as rights, lacks the one in the path of the operation."""
+def rights(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange] = ()
+) -> Iterator[Condition]:
+    """Yield when a thing with a list of words, such as rights, lacks the one in the path of the operation.
+
+    It can also lack the one that the errors name.
+    """
     named = [part for word in operation.pattern if word for part in (word, *word.split("."))]
+    told = {value for one in wanted for _, value in leaves(one.document)}
     for lookup in scopes.lookups[operation]:
         for kind in (kind for kind, _ in lookup.kinds if kind.made_by is not operation):
             bodies = [thing.created.body for thing in kind.things if isinstance(thing.created.body, dict)]
-            for name, value in bodies[0].items() if bodies else ():
-                lists = [body.get(name) for body in bodies]
-                if not isinstance(value, list) or not all(isinstance(words, list) for words in lists):
-                    continue
-                every = [word for words in lists for word in words or () if isinstance(word, str)]
-                mine = next(
-                    (word for part in reversed(named) for word in every if word.lower() in (part, f"{part}s")), None
-                )
+            for place, every in _word_lists(bodies):
+                in_path = (word for part in reversed(named) for word in every if _is_right(word, part))
+                mine = next((word for word in every if word in told), None) or next(in_path, None)
                 if mine is not None:
-                    source = f"{literal(mine)} not in {expression('let', (lookup.name, 'sent', name))}"
+                    source = f"{literal(mine)} not in {expression(f'let.{lookup.name}.sent', place)}"
                     yield Condition(
                         f"let.{lookup.name} and {source}", 34, "right", lookup.place, lookup.name, word=mine
                     )
             yield from _rights_to_accounts(scopes, operation, lookup, bodies)
+
+
+def _word_lists(bodies: Sequence[dict[str, Any]]) -> Iterator[tuple[Place, list[str]]]:
+    """Yield the places of lists of words that all documents have, with the words."""
+    lists: dict[Place, list[str]] = {}
+    for body in bodies:
+        for place, value in leaves(body):
+            if place and isinstance(place[-1], int) and isinstance(value, str):
+                lists.setdefault(place[:-1], []).append(value)
+    yield from (one for one in lists.items() if all(isinstance(value_at(body, one[0]), list) for body in bodies))
+
+
+def _is_right(word: str, part: str) -> bool:
+    """Return whether a word is that of a path, in the plural, or begins with a verb: `see-accounts`."""
+    return word.lower() in (part, f"{part}s") or re.split("[-_:]", word.lower())[1:] == [part]
 
 
 def _rights_to_accounts(

@@ -15,6 +15,8 @@ _CAPITALISED = re.compile("[A-Z][a-z]{1,19}")
 def telling_words(mine: Sequence[Any], theirs: Sequence[Any], *, is_redacted: bool) -> Iterator[tuple[Place, str]]:
     """Yield the places where some documents have one word, and all others another word, with the first word."""
     for place, word in leaves(mine[0]) if mine and theirs else ():
+        if any(isinstance(step, int) for step in place):
+            continue
         own, others = ([value_at(document, place) for document in ones] for ones in (mine, theirs))
         texts = [text for text in (*own, *others) if isinstance(text, str)]
         are_words = len(texts) == len(own) + len(others) and any(map(_WORD.fullmatch, texts))

@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.states.machines import ByEnd, ByRequest, ByTime, StateMachine
 from xs2a_sandbox.features.derive.unknown.things.decisions import is_alike
 from xs2a_sandbox.features.derive.unknown.things.things import StateChange, ThingKind, World
@@ -87,8 +87,9 @@ def _find_day(machine: StateMachine, change: ByRequest) -> Place | None:
         if own.by == "request" and isinstance(thing.created.body, Mapping)
     ]
     mine = [body for body, state in bodies if state == change.after]
-    for name, value in mine[0].items() if mine else ():
-        others = [body for body, state in bodies if body not in mine]
-        if date_form(value) and all(name in body for body in mine) and not any(name in body for body in others):
-            return (name,)
+    others = [body for body, state in bodies if body not in mine]
+    for place, value in leaves(mine[0]) if mine else ():
+        have = [value_at(body, place) is not None for body in mine]
+        if date_form(value) and all(have) and all(value_at(body, place) is None for body in others):
+            return place
     return None

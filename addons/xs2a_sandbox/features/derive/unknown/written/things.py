@@ -178,9 +178,11 @@ def _write_first_state(scopes: ExchangeScopes, machine: StateMachine) -> Any:
 
 def _tell_apart(scopes: ExchangeScopes, mine: Sequence[Any], theirs: Sequence[Any], source: str) -> Iterator[str]:
     """Yield what is true only for some requests: they have a member, such as a date, or a word, such as `instant`."""
-    names = (name for name in mine[0] if all(name in body for body in mine))
-    own = (name for name in names if not any(name in body for body in theirs))
-    yield from (f"{expression(source, (name,))} is not none" for name in own)
+    having, *others = (dict(leaves(body)) for body in mine)
+    lacking = [dict(leaves(body)) for body in theirs]
+    for place in having:
+        if all(place in body for body in others) and not any(place in body for body in lacking):
+            yield f"{expression(source, place)} is not none"
     words = telling_words(mine, theirs, is_redacted=scopes.is_redacted)
     yield from (f"{expression(source, place)} == {literal(word)}" for place, word in words)
 
