@@ -30,6 +30,7 @@ from tests.foreign_banks import (
     jacaranda_journeys,
     kataja_journeys,
     kupa_journeys,
+    morava_journeys,
     notec_journeys,
     pukeko_journeys,
     ribera_journeys,
@@ -53,6 +54,7 @@ from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.kupa import Kupa
+from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.pukeko import Pukeko
@@ -841,5 +843,12 @@ BANKS = {
         evros_journeys.second,
         r"\b[A-Z]{4}-\d{4}\b|\brm\.[0-9a-z]{12}\b",
         "lifecycle",
+    ),
+    "morava": Foreign(
+        Morava,
+        morava_journeys.first,
+        morava_journeys.second,
+        r"\b[A-Z2-9]{5}-[A-Z2-9]{5}\b|\bM\d\d-\d{6}-\d\b",
+        "(consent|transaction)Status|state",
     ),
 }
