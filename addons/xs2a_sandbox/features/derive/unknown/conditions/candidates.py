@@ -96,6 +96,9 @@ def _same_headers(
 def _on_headers(
     scopes: ExchangeScopes, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
 ) -> Iterator[Condition]:
+    if any(one.status == 429 for one in wanted):
+        # It is about how often, not about what a request lacks.
+        return
     names = list(dict.fromkeys(name for one in others for name in one.headers))
     is_anonymous = all(one.status == 401 and "authorization" not in one.headers for one in wanted)
     if wanted and is_anonymous and all("authorization" in one.headers for one in others):

@@ -76,7 +76,7 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
             continue
         donor = _donor(known, condition)
         is_missing = condition.kind == "missing" and condition.place[0] == "query"
-        if donor and is_missing and donor.condition.kind != "missing":
+        if donor and is_missing and (donor.condition.kind != "missing" or donor.condition.place[0] != "query"):
             # Most filters are optional.
             continue
         if condition.kind == "missing" and _is_filter(known, condition):

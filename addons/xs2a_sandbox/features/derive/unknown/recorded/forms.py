@@ -149,6 +149,9 @@ def pattern_of(texts: Sequence[str]) -> str | None:
     """Return a pattern for texts that are written in the same way, such as amounts or dates; None for free text."""
     patterns = {_pattern(text) for text in texts}
     pattern = patterns.pop() if len(patterns) == 1 else None
+    if len(set(texts)) == 1 and texts[0].isdecimal():
+        # A single number can look like a day.
+        return None
     return f"^{pattern}$" if pattern else None
 
 
