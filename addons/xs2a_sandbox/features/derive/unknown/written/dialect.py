@@ -11,6 +11,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import plural
 from xs2a_sandbox.features.derive.unknown.written.answers import write_every_error
 from xs2a_sandbox.features.derive.unknown.written.lists import write_entries
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation, write_operation
+from xs2a_sandbox.features.derive.unknown.written.other_products import write_other_products
 from xs2a_sandbox.features.derive.unknown.written.things import collection, write_shape
 from xs2a_sandbox.features.derive.unknown.written.unread_lists import write_unread_lists
 from xs2a_sandbox.features.derive.unknown.written.unread_states import write_unread_states
@@ -26,6 +27,7 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
         if not all(one.status == 405 for one in operation.seen)
     ]
     written += [*write_unread_things(learned), *write_unread_states(learned), *write_unread_lists(learned)]
+    written += list(write_other_products(learned, written))
     lets: dict[str, Any] = {}
     shapes: dict[str, Any] = {}
     for kind in world.kinds:

@@ -1,0 +1,70 @@
+"""A guess: what the recording shows for one payment product holds for another one, which has its own path."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts, leaves
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation
+
+
+def write_other_products(learned: LearnedInterface, written: Sequence[WrittenOperation]) -> Iterator[WrittenOperation]:
+    """Yield operations like those written for things of another kind, where a kind has none at its own path."""
+    known = {_address(one.value) for one in written if "path" in one.value}
+    for kind in learned.world.kinds:
+        for other in learned.world.kinds:
+            words = _find_words(learned, kind, other)
+            for one in written if words else ():
+                made = _rewrite(one, other, kind, *words) if words else None
+                if made and _address(made.value) not in known:
+                    known.add(_address(made.value))
+                    yield made
+
+
+def _address(value: Any) -> tuple[str, str]:
+    return value["method"], re.sub(r"\{\w+\}", "{}", value["path"])
+
+
+def _find_words(learned: LearnedInterface, kind: ThingKind, other: ThingKind) -> tuple[str, str] | None:
+    """Return the only words in which the paths differ that make things of two kinds with the same member for states."""
+    mine, theirs = kind.made_by, other.made_by
+    machines = learned.scopes.machines.get(kind), learned.scopes.machines.get(other)
+    if None in machines or len({machine.member for machine in machines if machine}) != 1:
+        return None
+    if (mine.method, len(mine.pattern)) != (theirs.method, len(theirs.pattern)):
+        return None
+    pairs = [(their, my) for their, my in zip(theirs.pattern, mine.pattern, strict=True) if their != my]
+    (pair,) = pairs if len(pairs) == 1 else (("", ""),)
+    return (pair[0], pair[1]) if pair[0] and pair[1] and _are_alike(kind, other) else None
+
+
+def _are_alike(kind: ThingKind, other: ThingKind) -> bool:
+    """Return whether the requests for things of two kinds have mostly the same members."""
+    mine, theirs = ({place for place, _ in leaves(one.example.body)} for one in (kind, other))
+    return len(mine & theirs) * 2 > len(mine | theirs)
+
+
+def _rewrite(
+    one: WrittenOperation, other: ThingKind, kind: ThingKind, theirs: str, mine: str
+) -> WrittenOperation | None:
+    """Return an operation on things of another kind as one on things of this kind, or None if it is about neither."""
+    path = str(one.value.get("path", ""))
+    if f"/{theirs}/{{" not in path:
+        return None
+    name = re.compile(rf"(?<![A-Za-z0-9])(all_|our_)?{re.escape(other.name)}(?=(?:_state|_after|_uses)?\b|-now)")
+
+    def change(text: str) -> str:
+        text = name.sub(lambda found: (found[1] or "") + kind.name, text)
+        return text.replace(f"/{theirs}/", f"/{mine}/")
+
+    value = change_texts(_rename_members(dict(one.value), name, kind), change)
+    value["id"] = f"{one.value['id']}-{mine}-unread"
+    value["doc"] = f"Not recorded: a guess, like the same for {theirs}."
+    return WrittenOperation(value, ["a guess; record such a request to be sure"])
+
+
+def _rename_members(value: dict[str, Any], name: re.Pattern[str], kind: ThingKind) -> dict[str, Any]:
+    lets = {name.sub(lambda found: (found[1] or "") + kind.name, key): inner for key, inner in value["let"].items()}
+    return {**value, "let": lets}
