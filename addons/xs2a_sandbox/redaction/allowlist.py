@@ -49,7 +49,7 @@ _FEW, _LONG_NAME = 4, 28
 _CODE_DIGITS = 5
 _VERSION = re.compile(r"v\d+(?:[._]\d+)*", re.ASCII)
 _PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
-_RESOURCE = re.compile(r"[a-z]{2,24}(?:[-_.][a-z]{2,20}){0,3}", re.ASCII)
+_RESOURCE = re.compile(r"[a-z]{2,24}(?:[-_.][a-z]{2,20}){0,4}", re.ASCII)
 _FEW_SEGMENTS = 2
 """Without a version in the path, a longer path may name a person before its resource."""
 _NAME = re.compile(r"[@$#]?[^\W\d][\w.-]{0,60}(?::[\w.-]{1,60})?")

@@ -256,6 +256,7 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
             "page": page,
             "pages": -(-total // size) if size else 0,
             "next_link": value_at(one.document, paging.link[0]) if paging.link else None,
+            "next_page": page + 1 if skip + size < total else None,
             "next_cursor": next((told[place] or None for place in cursors if place in told), None),
             "previous_cursor": next((told[place] or None for place in _find_previous(cursors, told)), None),
         }

@@ -51,7 +51,7 @@ def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagin
                     if start is not None and start < before:
                         _fill_gap(entries, start, before)
                     break
-    link = _find_link(listing, pages, paging) if paging.page else None
+    link = _find_link(scopes, listing, pages, paging) if paging.page or paging.cursor else None
     default = longest if paging.page and not size else 0
     size = size or _refused_size(scopes, listing, pages)
     return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), link=link)
@@ -66,15 +66,18 @@ def _counts_from_zero(pages: Pages, place: Place) -> bool:
     )
 
 
-def _find_link(listing: Listing, pages: Pages, paging: Paging) -> tuple[Place, tuple[str, ...]] | None:
+def _find_link(
+    scopes: ExchangeScopes, listing: Listing, pages: Pages, paging: Paging
+) -> tuple[Place, tuple[str, ...]] | None:
     """Return the place of the address of the next page in answers, with the names of its parameters."""
-    page = paging.page or ()
+    page, cursor = paging.page or ("",), paging.cursor or ("",)
     for one, _ in pages:
         path, number = "/" + "/".join(one.path), asked_number(asked_values(one), page, paging.first)
         for place, value in leaves(one.document):
             target = urlsplit(value if isinstance(value, str) else "")
             asked = dict(parse_qsl(target.query))
             is_next = read_whole(asked.get(str(page[-1]))) == number + 1
+            is_next |= asked.get(str(cursor[-1])) in scopes.world.cursors
             if is_next and target.path == path and place[: len(listing.place)] != listing.place:
                 return place, tuple(asked)
     return None

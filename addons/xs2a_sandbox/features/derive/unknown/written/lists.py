@@ -70,7 +70,7 @@ def listing_sources(listing: Listing) -> list[str]:
         *("let.rows", "let.total", "let.skip + let.size < let.total"),
         *("let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
         *(("let.next_cursor", "let.next_cursor or ''", "let.previous_cursor") if paging.cursor else ()),
-        *(("let.page", "let.pages") if paging.page else ()),
+        *(("let.page", "let.pages", "let.next_page") if paging.page else ()),
         *(("let.next_link",) if paging.link else ()),
         "let.size",
     ]
@@ -107,24 +107,28 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing, others: Iterable[List
         made["skip"] = braced(asked(paging.skip, 0))
     is_paged = paging.size or paging.skip or paging.page or paging.cursor
     made["rows"] = "{{ let.found[let.skip:let.skip + let.size] }}" if is_paged else "{{ let.found }}"
-    if paging.link and paging.page:
-        made["next_link"] = braced(
-            f"{_write_link(listing, paging.page, paging.link[1])} if let.skip + let.size < let.total else none"
-        )
+    has_next = "let.skip + let.size < let.total"
+    if paging.page:
+        made["next_page"] = braced(f"let.page + 1 if {has_next} else none")
+    if paging.link:
+        made["next_link"] = braced(f"{_write_link(listing, paging.link[1])} if {has_next} else none")
     if paging.cursor:
-        made["next_cursor"] = "{{ 'next-' ~ (let.skip + let.size) if let.skip + let.size < let.total else none }}"
+        made["next_cursor"] = braced(f"'next-' ~ (let.skip + let.size) if {has_next} else none")
         made["previous_cursor"] = "{{ 'next-' ~ [let.skip - let.size, 0] | max if let.skip else none }}"
     return made
 
 
-def _write_link(listing: Listing, page: Place, names: Sequence[str]) -> str:
+def _write_link(listing: Listing, names: Sequence[str]) -> str:
     """Return the expression for the address of the next page, which has the filters of this page."""
+    page, cursor = (place[-1] if place else "" for place in (listing.paging.page, listing.paging.cursor))
     optional = [str(place[-1]) for place in listing.equal if place[0] == "query" and place[-1] not in names]
     texts = []
     for name in (*optional, *names):
         value = source_of(("query", name))
-        if name == page[-1]:
+        if name == page:
             texts.append(f"'&{name}=' ~ (let.page + 1)")
+        elif name == cursor:
+            texts.append(f"'&{name}=next-' ~ (let.skip + let.size)")
         else:
             texts.append(f"('&{name}=' ~ ({value} | urlencode) if {value} is not none else '')")
     return f"(request.path ~ '?' ~ ({' ~ '.join(texts)})[1:])"
