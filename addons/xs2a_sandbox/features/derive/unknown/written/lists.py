@@ -96,13 +96,19 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing, others: Iterable[List
     def asked(place: Place | None, default: int) -> str:
         return f"({source_of(place)} | default({default}) | int)" if place else str(default)
 
-    made["size"] = braced(asked(paging.size, paging.default))
+    if paging.cursor and not paging.page:
+        # A cursor also tells the size of the pages.
+        made["cursor"] = braced(f"({source_of(paging.cursor)} | default('next-0-{paging.default}')) | split('-')")
+        size = f"({source_of(paging.size)} or let.cursor[2])" if paging.size else "let.cursor[2]"
+        made["size"] = braced(f"{size} | default({paging.default}) | int")
+    else:
+        made["size"] = braced(asked(paging.size, paging.default))
     if paging.page:
         made["page"] = braced(asked(paging.page, paging.first))
         made["pages"] = "{{ (let.total + let.size - 1) // let.size }}"
         made["skip"] = braced(("(let.page - 1)" if paging.first else "let.page") + " * let.size")
     elif paging.cursor:
-        made["skip"] = braced(f"({source_of(paging.cursor)} | replace('next-', '') | default(0) | int)")
+        made["skip"] = "{{ let.cursor[1] | default(0) | int }}"
     else:
         made["skip"] = braced(asked(paging.skip, 0))
     is_paged = paging.size or paging.skip or paging.page or paging.cursor
@@ -113,8 +119,10 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing, others: Iterable[List
     if paging.link:
         made["next_link"] = braced(f"{_write_link(listing, paging.link[1])} if {has_next} else none")
     if paging.cursor:
-        made["next_cursor"] = braced(f"'next-' ~ (let.skip + let.size) if {has_next} else none")
-        made["previous_cursor"] = "{{ 'next-' ~ [let.skip - let.size, 0] | max if let.skip else none }}"
+        made["next_cursor"] = braced(f"'next-' ~ (let.skip + let.size) ~ '-' ~ let.size if {has_next} else none")
+        made["previous_cursor"] = (
+            "{{ 'next-' ~ ([let.skip - let.size, 0] | max) ~ '-' ~ let.size if let.skip else none }}"
+        )
     return made
 
 
@@ -128,7 +136,7 @@ def _write_link(listing: Listing, names: Sequence[str]) -> str:
         if name == page:
             texts.append(f"'&{name}=' ~ (let.page + 1)")
         elif name == cursor:
-            texts.append(f"'&{name}=next-' ~ (let.skip + let.size)")
+            texts.append(f"'&{name}=next-' ~ (let.skip + let.size) ~ '-' ~ let.size")
         else:
             texts.append(f"('&{name}=' ~ ({value} | urlencode) if {value} is not none else '')")
     return f"(request.path ~ '?' ~ ({' ~ '.join(texts)})[1:])"

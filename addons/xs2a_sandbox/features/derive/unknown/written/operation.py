@@ -188,7 +188,7 @@ def _write_outcome(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, 
     for condition, name in [*cases, *((condition, answer.name) for condition, answer in oks)]:
         if condition is None:
             return text + literal(name)
-        source = re.sub(r"(\S+) not in let\.cursors", r"not (\1 | matches('^next-[0-9]+$'))", condition.source)
+        source = re.sub(r"(\S+) not in let\.cursors", r"not (\1 | matches('^next-[0-9]+-[0-9]+$'))", condition.source)
         text += f"{literal(name)} if {source} else "
     return text + literal(last)
 
