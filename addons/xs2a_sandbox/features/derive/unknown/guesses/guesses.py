@@ -143,7 +143,8 @@ def _is_relevant(known: KnownOperation, condition: Condition) -> bool:
 
 def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
     """Return a check that shows how the bank answers such a mistake."""
-    nearest = [check for check in (*known.checks, *known.every) if _is_like(condition, check, known.scopes.nonces)]
+    required = {*known.scopes.nonces, *known.scopes.request_keys.values()}
+    nearest = [check for check in (*known.checks, *known.every) if _is_like(condition, check, required)]
     if condition.kind in _FORMS and condition.place[0] != "headers":
         refused = [check for check in known.checks if check.condition.kind == "value" and find_mention(check)]
         nearest = [check for check in refused if check.condition.place == condition.place] or nearest
@@ -182,11 +183,11 @@ def _is_standard_consent(known: KnownOperation, condition: Condition) -> bool:
     return any(_CONSENT_STATE.fullmatch(machine.member) for one in named for machine in known.scopes.machines_of(one))
 
 
-def _is_like(condition: Condition, check: LearnedCheck, nonces: Collection[Place]) -> bool:
+def _is_like(condition: Condition, check: LearnedCheck, required: Collection[Place]) -> bool:
     other = check.condition
     is_header = condition.place[:1] == ("headers",)
     if condition.kind == "short" or (condition.kind == "missing" and is_header):
-        is_named = condition.place in nonces and other.place[:1] == ("headers",) and find_mention(check) is not None
+        is_named = condition.place in required and other.place[:1] == ("headers",) and find_mention(check) is not None
         return other.kind == "missing" and (other.place == condition.place or is_named)
     if condition.kind == "unknown":
         is_same = other.place == condition.place if is_header else other.name == condition.name != ""

@@ -9,8 +9,10 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form
+from xs2a_sandbox.features.derive.unknown.recorded.places import value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -91,7 +93,7 @@ class Templates:
             inner = [value.get(name, MISSING) if value is not MISSING else MISSING for value in values]
             is_partial = any(one is MISSING and outer is not MISSING for one, outer in zip(inner, values, strict=True))
             if not is_partial:
-                value = self.make(inner, (*place, name))
+                value = self._with_day(self.make(inner, (*place, name)), (*place, name))
                 is_optional = self._is_optional(value) or (value == _PREVIOUS and None not in inner)
                 made[f"{name}?" if is_optional else name] = value
             elif source := self._find(inner, (*place, name)) or self._find_wrapped(inner, (*place, name)):
@@ -112,13 +114,29 @@ class Templates:
 
     def _is_optional(self, value: Any) -> bool:
         """Return whether a template repeats a member that the request of another thing of this kind did not have."""
-        found = re.fullmatch(r"\{\{ let\.(\w+)\.sent\.(\w+) \}\}", value) if isinstance(value, str) else None
+        repeated = self._find_repeated(value)
+        return bool(repeated and repeated[1])
+
+    def _find_repeated(self, value: Any) -> tuple[str, list[LearnedThing]] | None:
+        """Return the name of the thing whose request a template repeats, and the things whose requests lack this."""
+        found = re.fullmatch(r"\{\{ let\.(\w+)\.sent((?:\.\w+)+) \}\}", value) if isinstance(value, str) else None
         if found is None:
-            return False
+            return None
+        steps = found[2][1:].split(".")
         lookups = self._scopes.lookups[self._scopes.world.operation_of[self._ones[0]]]
         kinds = [kind for one in lookups for kind, _ in one.kinds if found[1] == f"{one.name}{AFTER}"]
-        bodies = [thing.created.body for kind in kinds for thing in kind.things]
-        return any(isinstance(body, Mapping) and found[2] not in body for body in bodies)
+        things = [thing for kind in kinds for thing in kind.things if isinstance(thing.created.body, Mapping)]
+        return found[1], [thing for thing in things if value_at(thing.created.body, steps) is None]
+
+    def _with_day(self, value: Any, place: tuple[Any, ...]) -> Any:
+        """Return a template that repeats a day, with the day of the request for things that were made without one."""
+        name, lacking = self._find_repeated(value) or ("", [])
+        told = [(thing, value_at(one.document, place)) for thing in lacking for one in thing.events]
+        shown = [(thing, day, form) for thing, day in told if (form := date_form(day))]
+        if not shown or any(form.day(day) != thing.created.time.date() for thing, day, form in shown):
+            return value
+        source = value.removeprefix("{{ ").removesuffix(" }}")
+        return braced(f"{source} or ({shown[0][2].write(f'let.{name}.made')})")
 
     def _make_scalar(self, values: Sequence[Any], there: Sequence[Any], place: tuple[Any, ...]) -> Any:
         is_same = all(is_equal(value, there[0]) for value in there)
