@@ -124,7 +124,7 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
         asked = {step for place, _ in leaves(one.body) for step in place}
         sent = {_last_name(place) for _, thing in world.named(one) for place, _ in leaves(thing.created.body)}
         alike = ((other, *leaf) for other in world.operation_of[one].seen for leaf in leaves(other.document))
-        cursors = {place for other, place, value in alike if _leads_on(world, other, value)}
+        cursors = {place for other, place, value in alike if _leads_on(world, other, place, value)}
         return frozenset(_members(one.document, asked, sent, cursors))
     if one.answer_headers.get("location"):
         return redirect_choices(world, one)
@@ -136,8 +136,10 @@ def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
     return re.sub(r"\d+", "#", text)
 
 
-def _leads_on(world: World, one: SeenExchange, value: Any) -> bool:
-    """Return whether a value is a cursor, or the address of another page of the same list."""
+def _leads_on(world: World, one: SeenExchange, place: Place, value: Any) -> bool:
+    """Return whether a value is a cursor, or the address or the number of another page of the same list."""
+    if type(value) is int and place and "next" in str(place[-1]).lower():
+        return True
     path, mark, _ = value.partition("?") if isinstance(value, str) else ("", "", "")
     is_page = mark and one.path and path.endswith("/" + "/".join(one.path))
     return bool(is_page or world.cursors.intersection(parts(value)))

@@ -20,8 +20,8 @@ MISSING = object()
 _INTERNAL = frozenset("state sent headers form of made since lifetime ended kind".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
-_PREVIOUS = "{{ let.previous_cursor }}"
-"""The first page has none."""
+_OF_SOME_PAGES = [f"{{{{ let.{name} }}}}" for name in ("previous_cursor", "next_cursor", "next_link", "next_page")]
+"""What the first or the last page lacks."""
 
 
 class Templates:
@@ -94,7 +94,7 @@ class Templates:
             is_partial = any(one is MISSING and outer is not MISSING for one, outer in zip(inner, values, strict=True))
             if not is_partial:
                 value = self._with_day(self.make(inner, (*place, name)), (*place, name))
-                is_optional = self._is_optional(value) or (value == _PREVIOUS and None not in inner)
+                is_optional = self._is_optional(value) or (value in _OF_SOME_PAGES and None not in inner)
                 made[f"{name}?" if is_optional else name] = value
             elif source := self._find(inner, (*place, name)) or self._find_wrapped(inner, (*place, name)):
                 made[f"{name}?"] = braced(source)

@@ -18,6 +18,8 @@ from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperat
 _SCA_STATUS = "scaStatus"
 _RECEIVED, _FINALISED, _FAILED = "received", "finalised", "failed"
 """States of an authorisation in NextGenPSD2."""
+_REJECTED = ("rejected", "RJCT")
+"""States of consents and payments in NextGenPSD2."""
 
 
 class _Told(NamedTuple):
@@ -65,7 +67,7 @@ def _sca_status(learned: LearnedInterface, machine: StateMachine, state: str) ->
     first = next((value for place, value in shown if place[-1] == _SCA_STATUS and is_word(value)), _RECEIVED)
     decided = {change.after for change in machine.by_request if change.before == machine.first}
     ended = [word for word in machine.words if word in decided & set(machine.lasts)]
-    failed = ended if decided - set(ended) else []
+    failed = [word for word in decided if word in _REJECTED] or (ended if decided - set(ended) else [])
     if_failed = f"{literal(_FAILED)} if {state} in {literal(failed)} else " if failed else ""
     return f"{literal(first)} if {state} == {literal(machine.first)} else {if_failed}{literal(_FINALISED)}"
 
