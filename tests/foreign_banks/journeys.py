@@ -32,6 +32,7 @@ from tests.foreign_banks import (
     kupa_journeys,
     morava_journeys,
     notec_journeys,
+    odra_journeys,
     pukeko_journeys,
     ribera_journeys,
     siret_journeys,
@@ -57,6 +58,7 @@ from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
+from tests.foreign_banks.odra import Odra
 from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
@@ -850,5 +852,12 @@ BANKS = {
         morava_journeys.second,
         r"\b[A-Z2-9]{5}-[A-Z2-9]{5}\b|\bM\d\d-\d{6}-\d\b",
         "(consent|transaction)Status|state",
+    ),
+    "odra": Foreign(
+        Odra,
+        odra_journeys.first,
+        odra_journeys.second,
+        r"(?<=/grants/)[a-z2-9-]{14}(?!/[aq]|/pay)|(?<=/payees/)B\d{9}|(?<=/quotes/)[0-9a-f]{20}|(?<=/payouts/)\w{22}",
+        "status",
     ),
 }
