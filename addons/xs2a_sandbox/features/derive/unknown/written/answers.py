@@ -16,6 +16,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import tell_payments
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.written.lists import listing_sources
+from xs2a_sandbox.features.derive.unknown.written.missing_members import MISSING
 from xs2a_sandbox.features.derive.unknown.written.templates import Templates
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -94,7 +95,7 @@ def without_unknown(
             if name not in own and main in own:
                 text = re.sub(rf"\blet\.{name}(?=\b|{AFTER})", f"let.{main}", text)
         for name in re.findall(r"\blet\.(\w+)", text):
-            if name.removesuffix(AFTER) not in own:
+            if name.removesuffix(AFTER) not in own and name != MISSING:
                 text = re.sub(rf"\{{\{{[^}}]*\blet\.{name}\b[^}}]*\}}\}}", "", text)
         for name in re.findall(r"\bpath\.(\w+)", text):
             if name not in parameters:

@@ -17,6 +17,7 @@ from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperat
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.answers import adopt_answer, show_thing, write_answer, write_page
 from xs2a_sandbox.features.derive.unknown.written.lists import listing_lets
+from xs2a_sandbox.features.derive.unknown.written.missing_members import join_missing
 from xs2a_sandbox.features.derive.unknown.written.thing_entries import write_thing_entries
 from xs2a_sandbox.features.derive.unknown.written.things import (
     LATEST,
@@ -47,12 +48,13 @@ class WrittenOperation:
 
 
 def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> WrittenOperation:
-    scopes, checks = learned.scopes, learned.checks[operation]
+    scopes = learned.scopes
+    checks, missing = join_missing(learned.checks[operation])
     split = split_successes(scopes, operation, learned.classes[operation])
     oks = add_unseen_state(scopes, operation, split, learned.classes)
     names = _outcome_names(checks)
     is_page = not oks and bool(operation.seen[0].text) and operation.method == "GET"
-    lets = _write_lets(learned, operation, oks)
+    lets = {**_write_lets(learned, operation, oks), **missing}
     made = learned.world.made_by(operation)
     key = scopes.request_keys.get(operation)
     if made and key:
