@@ -36,6 +36,7 @@ from tests.foreign_banks import (
     pukeko_journeys,
     ribera_journeys,
     siret_journeys,
+    struma_journeys,
     tisza_journeys,
     zeytin_journeys,
 )
@@ -63,6 +64,7 @@ from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
 from tests.foreign_banks.siret import Siret
+from tests.foreign_banks.struma import Struma
 from tests.foreign_banks.tisza import Tisza
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 from tests.foreign_banks.zeytin import Zeytin
@@ -859,5 +861,13 @@ BANKS = {
         odra_journeys.second,
         r"(?<=/grants/)[a-z2-9-]{14}(?!/[aq]|/pay)|(?<=/payees/)B\d{9}|(?<=/quotes/)[0-9a-f]{20}|(?<=/payouts/)\w{22}",
         "status",
+    ),
+    "struma": Foreign(
+        Struma,
+        struma_journeys.first,
+        struma_journeys.second,
+        r"\b\d{4}-\d{4}-\d{4}\b(?!/auth)|\bST[0-9A-Z]{10}\b(?!/(?:cancellation-)?auth)"
+        r"|(?<=authorisations/)[0-9a-f]{8}\b",
+        "(consent|transaction|sca)Status",
     ),
 }
