@@ -300,6 +300,7 @@ class ExchangeScopes:
         return {
             "id": thing.keys[thing.kind.id][0],
             "kind": thing.kind.name,
+            "number": thing.kind.things.index(thing),
             **keys,
             **paid,
             "made": unix_seconds(created.time),

@@ -259,6 +259,8 @@ def _on_state(
     def condition(source: str, rank: int, kind: str = "in state") -> Condition:
         return Condition(source, rank, kind, lookup.place, lookup.name)
 
+    if not is_success and others:
+        yield from _replaced(scopes, lookup, others)
     for guard, same in _by_choice(wanted, others):
         good, bad = _states(scopes, name, same), _states(scopes, name, wanted)
         every = {str(state) for state in _states(scopes, name, others)}
@@ -279,6 +281,15 @@ def _on_state(
         else:
             yield condition(f"{guard}{name}.state in {literal(bad)}", 31)
             yield condition(f"{guard}{name} and {name}.state not in {literal(good)}", 32, "state")
+
+
+def _replaced(scopes: ExchangeScopes, lookup: ThingLookup, others: Sequence[SeenExchange]) -> Iterator[Condition]:
+    """Yield when a thing is not in a good state, or a newer one is."""
+    name, good = f"let.{lookup.name}", _states(scopes, f"let.{lookup.name}", others)
+    for kind, _ in lookup.kinds[:1] if len(good) == 1 else ():
+        newer = f"selectattr('number', 'gt', {name}.number) | selectattr('state', 'in', {literal(good)}) | list"
+        source = f"{name}.state not in {literal(good)} or let.{plural(kind)} | {newer}"
+        yield Condition(source, 33, "state", lookup.place, lookup.name)
 
 
 def _by_choice(

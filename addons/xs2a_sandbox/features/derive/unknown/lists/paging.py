@@ -31,7 +31,12 @@ def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagin
             if str(value) in scopes.world.cursors:
                 paging = replace(paging, cursor=place)
             elif (number := read_whole(value)) is not None:
-                if number == len(rows) <= len(entries) and (number > 1 or _SIZE.search(str(place[-1]))):
+                is_start = start == number > 3 and any(
+                    len(other) == number for one, other in pages if place not in asked_values(one)
+                )
+                if is_start:
+                    paging = replace(paging, skip=place)
+                elif number == len(rows) <= len(entries) and (number > 1 or _SIZE.search(str(place[-1]))):
                     size = size or place
                 elif number > 3 and start == number:
                     paging = replace(paging, skip=place)
@@ -51,8 +56,8 @@ def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagin
                     if start is not None and start < before:
                         _fill_gap(entries, start, before)
                     break
-    link = _find_link(scopes, listing, pages, paging) if paging.page or paging.cursor else None
-    default = longest if paging.page and not size else 0
+    link = _find_link(scopes, listing, pages, paging) if paging.page or paging.cursor or paging.skip else None
+    default = longest if (paging.page or paging.skip) and not size else 0
     size = size or _refused_size(scopes, listing, pages)
     return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), link=link)
 
@@ -70,14 +75,17 @@ def _find_link(
     scopes: ExchangeScopes, listing: Listing, pages: Pages, paging: Paging
 ) -> tuple[Place, tuple[str, ...]] | None:
     """Return the place of the address of the next page in answers, with the names of its parameters."""
-    page, cursor = paging.page or ("",), paging.cursor or ("",)
-    for one, _ in pages:
+    page, cursor, skip = (place or ("",) for place in (paging.page, paging.cursor, paging.skip))
+    for one, rows in pages:
         path, number = "/" + "/".join(one.path), asked_number(asked_values(one), page, paging.first)
         for place, value in leaves(one.document):
             target = urlsplit(value if isinstance(value, str) else "")
             asked = dict(parse_qsl(target.query))
             is_next = read_whole(asked.get(str(page[-1]))) == number + 1
             is_next |= asked.get(str(cursor[-1])) in scopes.world.cursors
+            is_next |= read_whole(asked.get(str(skip[-1]))) == asked_number(asked_values(one), paging.skip, 0) + len(
+                rows
+            )
             if is_next and target.path == path and place[: len(listing.place)] != listing.place:
                 return place, tuple(asked)
     return None

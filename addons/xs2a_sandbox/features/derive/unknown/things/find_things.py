@@ -194,7 +194,8 @@ def _repeats(world: World, one: SeenExchange, place: Place, used: _Uses) -> bool
     def was_sent(value: Any) -> bool:
         return any(other.number < one.number and at[0] in ("body", "form") for other, at in used.get(str(value), ()))
 
-    return isinstance(entry, Mapping) and all(was_sent(value) for _, value in leaves(entry))
+    # An entry with one value only, such as an IBAN in the access of a consent, refers to an account.
+    return isinstance(entry, Mapping) and (len(entry) == 1 or all(was_sent(value) for _, value in leaves(entry)))
 
 
 def _add_rows(world: World, operation: LearnedOperation, place: Place) -> None:

@@ -128,13 +128,16 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing, others: Iterable[List
 
 def _write_link(listing: Listing, names: Sequence[str]) -> str:
     """Return the expression for the address of the next page, which has the filters of this page."""
-    page, cursor = (place[-1] if place else "" for place in (listing.paging.page, listing.paging.cursor))
+    paging = listing.paging
+    page, cursor, skip = (place[-1] if place else "" for place in (paging.page, paging.cursor, paging.skip))
     optional = [str(place[-1]) for place in listing.equal if place[0] == "query" and place[-1] not in names]
     texts = []
     for name in (*optional, *names):
         value = source_of(("query", name))
         if name == page:
             texts.append(f"'&{name}=' ~ (let.page + 1)")
+        elif name == skip:
+            texts.append(f"'&{name}=' ~ (let.skip + let.size)")
         elif name == cursor:
             texts.append(f"'&{name}=next-' ~ (let.skip + let.size) ~ '-' ~ let.size")
         else:

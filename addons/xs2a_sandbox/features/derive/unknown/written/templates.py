@@ -17,7 +17,7 @@ from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
 from xs2a_sandbox.redaction.values import DROPPED
 
 MISSING = object()
-_INTERNAL = frozenset("state sent headers form of made since lifetime ended kind".split())
+_INTERNAL = frozenset("state sent headers form of made since lifetime ended kind number".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
 _OF_SOME_PAGES = [f"{{{{ let.{name} }}}}" for name in ("previous_cursor", "next_cursor", "next_link", "next_page")]
