@@ -46,6 +46,7 @@ def conditions_on_things(
             yield from _on_sent(scopes, lookup, wanted, others)
         if not is_success:
             yield from _limits(scopes, lookup, wanted)
+            yield from _on_lacking(scopes, lookup, wanted, others)
         if any(kind in scopes.endings for kind, _ in lookup.kinds) and not is_success:
             yield Condition(f"{name}.ended", 5, "ended", place, lookup.name)
         if scopes.machines_of(lookup):
@@ -105,6 +106,20 @@ def _on_sent(
     for place, word in telling_words(mine, theirs, is_redacted=scopes.is_redacted):
         source = f"{expression(f'{name}.sent', place)} == {literal(word)}"
         yield Condition(source, 93, "sent", lookup.place, lookup.name)
+
+
+def _on_lacking(
+    scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """Yield that the request for the thing lacks what those for other things had, such as a later day."""
+    name = f"let.{lookup.name}.sent"
+    mine, theirs = (
+        [dict(leaves(sent)) for one in ones if isinstance(sent := scopes.value(name, one, after=False), dict)]
+        for ones in (wanted, others)
+    )
+    for place in theirs[0] if mine and theirs else ():
+        if all(place in sent for sent in theirs) and not any(place in sent for sent in mine):
+            yield Condition(f"{expression(name, place)} is none", 94, "lacking", lookup.place, lookup.name)
 
 
 def _limits(scopes: ExchangeScopes, lookup: ThingLookup, wanted: Sequence[SeenExchange]) -> Iterator[Condition]:

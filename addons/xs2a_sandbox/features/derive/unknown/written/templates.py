@@ -291,7 +291,8 @@ class Templates:
         """Return a link with new ids in place of recorded ones, or None if there are none."""
         if "/" not in made:
             return None
-        pieces = re.split(r"(\{\{ .*? \}\}|[\w.-]+)", made)
+        # The host of a link is no id.
+        pieces = re.split(r"(https?://[^/]+|\{\{ .*? \}\}|[\w.-]+)", made)
         ids = [at for at, piece in enumerate(pieces) if not piece.startswith("{{") and self._is_random(piece)]
         found: list[re.Match[str]] = []
         for one, value in zip(self._ones, values, strict=True):
