@@ -340,8 +340,8 @@ def second(client: httpx.Client, wait: Wait) -> list[Step]:
     app.call("accounts without a pass", "GET", f"{grant}/accounts", 401, no_pass)
     members = {"data.#": 3, "data.1.name": "Salary", "data.1.currency": "PLN", "meta.count": 3}
     accounts = app.call("accounts", "GET", f"{grant}/accounts", 200, members, proof=proof)
-    salary = accounts.pick("data", name="Salary").get("id")
-    home = accounts.pick("data", name="Household").get("id")
+    salary = accounts.pick("data", currency="PLN").get("id")
+    home = accounts.pick("data", currency="EUR").get("id")
     one = f"{grant}/accounts/{salary}"
 
     bakery = {"name": "Boulangerie Fabre", "currency": "EUR", "country": "FR"}

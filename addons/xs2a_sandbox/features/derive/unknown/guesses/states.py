@@ -137,7 +137,8 @@ def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
     conflicts = [check for check in donors if check.answer.status == 409]
     for lookup in known.lookups:
         same = [check for check in conflicts if check.condition.name == lookup.name]
-        donor = next(iter((*mine, *same, *conflicts, *donors)), None)
+        others = (check for check in donors if check.answer.status not in (401, 403))
+        donor = next(iter((*mine, *same, *conflicts, *others)), None)
         for machine in known.scopes.machines_of(lookup) if donor else ():
             changes = known.scopes.changes_by(known.operation, machine)
             for change in changes:
