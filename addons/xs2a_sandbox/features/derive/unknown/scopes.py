@@ -210,7 +210,7 @@ class ExchangeScopes:
         return len({self.lifetimes[thing] for thing in kind.things} - {None}) > 1
 
     def machines_of(self, lookup: ThingLookup) -> list[StateMachine]:
-        return [self.machines[kind] for kind, _ in lookup.kinds if kind in self.machines]
+        return [self.machines[kind] for kind in dict(lookup.kinds) if kind in self.machines]
 
     def row_key(self, lookup: ThingLookup | None, one: SeenExchange) -> str:
         """Return the key of the account that a request names, or an empty text."""

@@ -51,6 +51,20 @@ def guess_secrets(known: KnownOperation) -> Iterator[LearnedCheck]:
             yield LearnedCheck(condition, known.invent_page(page, 400, "wrong-secret"), (), is_guess=True)
 
 
+def guess_credentials(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """A form with the same two fields as another one takes only the secret that belongs to the name, too."""
+    for check in known.every:
+        condition = check.condition
+        places = (condition.owner, condition.place)
+        is_new = check.answer.operation is not known.operation and not any(
+            one.kind == "credentials" for one in known.conditions
+        )
+        is_form = condition.kind == "credentials" and all(place[:1] == ("form",) for place in places)
+        if is_new and is_form and known.oks and all(place[-1] in (known.oks[0].form or {}) for place in places):
+            yield check.guess(condition)
+            return
+
+
 def guess_unticked(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A field of a page's form that the customer has always filled in is required."""
     scopes, earlier = known.scopes, ""

@@ -11,6 +11,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.guesses.fields import (
     guess_attempts,
+    guess_credentials,
     guess_dropped_secret,
     guess_form,
     guess_hidden_field,
@@ -209,6 +210,7 @@ _GUESSES = (
     guess_old_tokens,
     guess_preconditions,
     guess_secrets,
+    guess_credentials,
     guess_rights,
     guess_scopes,
     guess_quotas,

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
 from xs2a_sandbox.features.derive.unknown.states.machines import DELETED
@@ -161,7 +162,7 @@ def add_deletion(world: World, thing: LearnedThing, member: str) -> None:
 def find_state_member(
     world: World, kind: ThingKind, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
 ) -> str | None:
-    """Return the member with the most different words for the same things."""
+    """Return the member with the most different words for the same things. Currencies are not states."""
     words: defaultdict[str, set[Any]] = defaultdict(set)
     told: Counter[str] = Counter()
     for thing in kind.things:
@@ -171,7 +172,7 @@ def find_state_member(
                 values[name].append(value)
         for name, ones in values.items():
             told[name] += len(ones)
-            if len(set(ones)) > 1:
+            if len(set(ones)) > 1 and not all(FORMATS["currency"](str(one)) for one in ones):
                 words[name] |= set(ones)
     return max(words, key=lambda name: (len(words[name]), told[name])) if words else None
 

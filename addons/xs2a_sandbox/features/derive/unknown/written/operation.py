@@ -207,7 +207,7 @@ def _store_new(learned: LearnedInterface, kind: ThingKind, oks: Successes) -> It
 
 
 def _store_changed(lookup: ThingLookup, when: str) -> Iterator[dict[str, Any]]:
-    for kind, _ in lookup.kinds:
+    for kind in dict(lookup.kinds):
         yield {
             "set": f"state.{collection(kind)}[let.{lookup.name}.id ~ '']",
             "to": braced(f"let.{lookup.name}{AFTER}"),
