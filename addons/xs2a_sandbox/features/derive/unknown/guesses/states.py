@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from xs2a_sandbox.features.derive.expression_text import expression, literal
-from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
+from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import is_over, rights
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
-from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import DELETED, ByRequest
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -117,13 +117,22 @@ def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 
 def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
-    """A page with a form can be used until the thing is decided on."""
+    """A page with a form can be used until the thing is decided on.
+
+    Something else in a field, such as another password, corrects a mistake that the recording does not show.
+    """
     oks = known.oks
     if not oks or not all("<form" in one.text or one.is_note or one.status in (302, 303) for one in oks):
         return
+    successes = split_successes(known.scopes, known.operation, known.classes)
+    decisions = {condition.place for condition, _ in successes if condition}
+    fields = dict.fromkeys(("form", name) for one in oks for name in one.form or {})
+    entered = [place for place in fields if place not in decisions]
     for lookup in known.lookups:
         machines = known.scopes.machines_of(lookup)
-        source = f"let.{lookup.name}.state not in {literal([machine.first for machine in machines])}"
+        first = list(dict.fromkeys(machine.first for machine in machines))
+        source = f"let.{lookup.name}.state not in {literal(first)}"
+        source += "".join(f" and {source_of(place)} == {expression('let', (lookup.name, *place))}" for place in entered)
         is_known = any(condition.is_of_state and condition.name == lookup.name for condition in known.conditions)
         if machines and not is_known:
             condition = Condition(source, 30, "state", lookup.place, lookup.name)
