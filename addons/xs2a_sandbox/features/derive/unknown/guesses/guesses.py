@@ -168,12 +168,15 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
     is_page = bool(known.oks) and known.oks[0].document is None
 
     def is_unlike(check: LearnedCheck) -> tuple[bool, bool]:
-        return (check.answer.seen[0].document is None) != is_page, check.condition.place[0] != condition.place[0]
+        return (check.answer.seen[0].document is None) != is_page, check.condition.place[:1] != condition.place[:1]
 
     nearest = sorted(others, key=is_unlike)
-    if known.every and condition.place[0] == "path" and (not others or _is_standard_consent(known, condition)):
-        status = 403 if _is_standard_consent(known, condition) else 404
-        answer = known.invent_error(status, "unknown", nearest[0].answer if nearest else None)
+    is_other_media = bool(nearest) and is_unlike(nearest[0])[0]
+    is_standard = _is_standard_consent(known, condition)
+    if known.every and condition.place[0] == "path" and (not others or is_standard or is_other_media):
+        alike = (check.answer for check in (*known.checks, *known.every) if not is_unlike(check)[0])
+        like = next(alike, None) if is_other_media or not nearest else nearest[0].answer
+        answer = known.invent_error(403 if is_standard else 404, "unknown", like)
         return replace(nearest[0], answer=answer) if nearest else LearnedCheck(condition, answer, (), is_guess=True)
     return next(iter(nearest), None)
 
