@@ -31,11 +31,13 @@ from tests.foreign_banks import (
     kataja_journeys,
     kupa_journeys,
     morava_journeys,
+    mures_journeys,
     notec_journeys,
     odra_journeys,
     pukeko_journeys,
     ribera_journeys,
     siret_journeys,
+    skagen_journeys,
     struma_journeys,
     tisza_journeys,
     zeytin_journeys,
@@ -57,6 +59,7 @@ from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.morava import Morava
+from tests.foreign_banks.mures import Mures
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.odra import Odra
@@ -64,6 +67,7 @@ from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
 from tests.foreign_banks.siret import Siret
+from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.struma import Struma
 from tests.foreign_banks.tisza import Tisza
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
@@ -869,5 +873,15 @@ BANKS = {
         r"\b\d{4}-\d{4}-\d{4}\b(?!/auth)|\bST[0-9A-Z]{10}\b(?!/(?:cancellation-)?auth)"
         r"|(?<=authorisations/)[0-9a-f]{8}\b",
         "(consent|transaction|sca)Status",
+    ),
+    "skagen": Foreign(
+        Skagen, skagen_journeys.first, skagen_journeys.second, r"\bFM-[A-Z0-9]{8}\b|\bBT\d{11}\b", "status"
+    ),
+    "mures": Foreign(
+        Mures,
+        mures_journeys.first,
+        mures_journeys.second,
+        r"\bMC[0-9A-Z]{14}\b|(?<!Comision )\bMP\d{12}\b",
+        "(consent|transaction)Status",
     ),
 }

@@ -128,6 +128,13 @@ GUESSED = {
     "kataja": set(),
     "brenta": set(),
     "kupa": {"consent is received"},
+    "notec": set(),
+    "drina": set(),
+    "garonne": set(),
+    "evros": set(),
+    "morava": set(),
+    "odra": set(),
+    "struma": set(),
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -137,44 +144,58 @@ ONLY_UNREDACTED = {
 }
 SECOND = {
     ("javor", True): (47, 45, 4, 5, 32),
-    ("harbour", True): (44, 41, 5, 5, 33),
-    ("norrsken", True): (50, 46, 4, 6, 37),
+    ("harbour", True): (44, 41, 5, 5, 32),
+    ("norrsken", True): (50, 45, 4, 6, 36),
     ("jacaranda", True): (51, 51, 3, 5, 35),
     ("bursztyn", True): (51, 49, 2, 5, 32),
     ("dallae", True): (55, 55, 15, 15, 49),
     ("gulmohar", True): (59, 59, 10, 10, 49),
-    ("pukeko", True): (55, 53, 4, 5, 50),
+    ("pukeko", True): (56, 54, 4, 5, 51),
     ("tisza", True): (44, 43, 5, 5, 38),
     ("ribera", True): (42, 42, 7, 7, 37),
     ("estuaire", True): (50, 48, 6, 6, 38),
-    ("gauja", True): (34, 32, 4, 4, 28),
+    ("gauja", True): (36, 34, 5, 5, 30),
     ("zeytin", True): (40, 38, 6, 6, 35),
-    ("cottonwood", True): (39, 37, 5, 5, 33),
+    ("cottonwood", True): (39, 37, 5, 5, 34),
     ("siret", True): (40, 40, 6, 6, 36),
     ("corrib", True): (35, 34, 5, 5, 33),
     ("kataja", True): (36, 34, 5, 5, 34),
     ("brenta", True): (40, 36, 4, 4, 28),
-    ("kupa", True): (38, 37, 5, 5, 31),
+    ("kupa", True): (39, 38, 6, 6, 32),
+    ("notec", True): (38, 38, 1, 1, 33),
+    ("drina", True): (24, 18, 1, 1, 14),
+    ("garonne", True): (40, 33, 4, 4, 27),
+    ("evros", True): (41, 41, 5, 5, 27),
+    ("morava", True): (42, 41, 6, 6, 31),
+    ("odra", True): (39, 36, 6, 6, 19),
+    ("struma", True): (38, 30, 3, 3, 20),
     # Some steps are left for pseudonyms that look like something else.
-    ("javor", False): (44, 42, 3, 4, 25),
-    ("harbour", False): (42, 37, 4, 4, 28),
-    ("norrsken", False): (48, 44, 3, 5, 29),
-    ("jacaranda", False): (42, 41, 0, 0, 15),
-    ("bursztyn", False): (45, 41, 0, 0, 11),
-    ("dallae", False): (44, 42, 0, 0, 0),
-    ("gulmohar", False): (53, 52, 0, 0, 4),
-    ("pukeko", False): (53, 44, 3, 4, 15),
-    ("tisza", False): (40, 39, 4, 4, 32),
-    ("ribera", False): (37, 37, 3, 3, 29),
-    ("estuaire", False): (47, 45, 5, 5, 26),
-    ("gauja", False): (32, 30, 3, 3, 21),
-    ("zeytin", False): (33, 32, 0, 0, 6),
-    ("cottonwood", False): (36, 34, 3, 3, 18),
-    ("siret", False): (38, 38, 5, 5, 20),
-    ("corrib", False): (33, 33, 4, 4, 4),
-    ("kataja", False): (32, 30, 0, 0, 7),
-    ("brenta", False): (38, 34, 1, 2, 7),
-    ("kupa", False): (36, 34, 3, 3, 18),
+    ("javor", False): (45, 42, 3, 4, 24),
+    ("harbour", False): (43, 37, 4, 4, 26),
+    ("norrsken", False): (49, 43, 3, 5, 27),
+    ("jacaranda", False): (45, 44, 2, 4, 18),
+    ("bursztyn", False): (46, 42, 0, 2, 16),
+    ("dallae", False): (45, 42, 0, 0, 0),
+    ("gulmohar", False): (55, 53, 0, 0, 3),
+    ("pukeko", False): (55, 45, 3, 4, 15),
+    ("tisza", False): (41, 39, 4, 4, 31),
+    ("ribera", False): (39, 38, 5, 5, 31),
+    ("estuaire", False): (49, 45, 5, 5, 25),
+    ("gauja", False): (35, 32, 4, 4, 22),
+    ("zeytin", False): (35, 33, 4, 4, 12),
+    ("cottonwood", False): (37, 34, 3, 3, 17),
+    ("siret", False): (39, 38, 5, 5, 20),
+    ("corrib", False): (34, 33, 4, 4, 3),
+    ("kataja", False): (34, 31, 4, 4, 15),
+    ("brenta", False): (39, 34, 2, 2, 11),
+    ("kupa", False): (38, 36, 5, 5, 20),
+    ("notec", False): (34, 31, 0, 0, 20),
+    ("drina", False): (22, 15, 0, 0, 4),
+    ("garonne", False): (37, 29, 3, 3, 18),
+    ("evros", False): (39, 38, 2, 2, 3),
+    ("morava", False): (41, 39, 5, 5, 6),
+    ("odra", False): (38, 34, 5, 5, 7),
+    ("struma", False): (37, 28, 2, 2, 8),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values. One value is left for random ones.
@@ -184,6 +205,8 @@ rights, decisions, states and codes. Every answer of dallae has a code.
 """
 MOST_TOO_HIGH = 0.12
 """How much higher than the share of answers with the right structure the rating may be. It is 0.11 for ribera."""
+TOO_HIGH = {"drina": 0.32, "gauja": 0.18, "struma": 0.17}
+"""The same for banks whose second journey does much that the first does not: the rating only sees recorded steps."""
 
 
 @pytest.mark.slow
@@ -200,7 +223,7 @@ def test_a_second_journey_is_answered_like_the_bank(
     found = measure_second(bank, steps)
     rating = find_rating(output)
     print(f"{bank:9} | {'plain' if is_plain else 'redacted':8} | {found} | rating {rating:4.0%}")
-    assert rating - found.structure / found.steps <= MOST_TOO_HIGH
+    assert rating - found.structure / found.steps <= TOO_HIGH.get(bank, MOST_TOO_HIGH)
     counts = found.status, found.structure, found.equal, found.followed, found.values
     assert all(count >= least for count, least in zip(counts, SECOND[bank, is_plain], strict=True)), (
         found,

@@ -10,7 +10,7 @@ from typing import Any
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.errors import ExpressionError
-from xs2a_sandbox.features.derive.expression_text import braced, expression
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, find_iban_country, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
@@ -22,7 +22,7 @@ from xs2a_sandbox.features.derive.unknown.states.states import unix_seconds
 from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, World, pick
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, World, pick, separator
 from xs2a_sandbox.redaction.values import DROPPED
 
 AFTER = "_after"
@@ -54,7 +54,7 @@ class ThingLookup:
             return f"({expression('let', (self.owned, 'of', self.name, 'id'))} ~ '')"
         text = expression(str(self.place[0]), self.place[1:])
         if self.word is not None:
-            return f"({text} | split(' '))[{self.word}]"
+            return f"({text} | split({literal(separator(self.place))}))[{self.word}]"
         return f"({text} ~ '')" if self.place[0] == "body" else text
 
 

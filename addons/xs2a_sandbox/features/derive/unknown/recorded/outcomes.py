@@ -47,8 +47,24 @@ def find_envelope(seen: Sequence[SeenExchange]) -> Envelope | None:
 
 
 def find_successes(seen: Sequence[SeenExchange], envelope: Envelope | None) -> dict[SeenExchange, bool]:
+    shown_again = _find_forms_shown_again(seen)
+
     def is_success(one: SeenExchange) -> bool:
         told = value_at(one.document, envelope.place) if envelope else None
-        return one.status < 400 and (envelope is None or told in (None, envelope.good))
+        return one.status < 400 and one not in shown_again and (envelope is None or told in (None, envelope.good))
 
     return {one: is_success(one) for one in seen}
+
+
+def _find_forms_shown_again(seen: Sequence[SeenExchange]) -> set[SeenExchange]:
+    """Return what a page has refused by showing its form once more: sent again with other values, it led on."""
+    found = set[SeenExchange]()
+    waiting: dict[tuple[object, ...], list[SeenExchange]] = {}
+    for one in seen:
+        if one.form:
+            page = (one.method, one.path, *sorted(one.query.items()), *sorted(one.form))
+            if one.status == 200 and one.document is None:
+                waiting.setdefault(page, []).append(one)
+            elif one.status in (302, 303):
+                found.update(waiting.pop(page, ()))
+    return found

@@ -74,8 +74,10 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             link = urlsplit(one.answer_headers.get("location", ""))
             shown[thing] += [(one, name, value) for name, value in parse_qsl(link.query) if is_word(value)]
         if thing.created is one:
-            # A token for a code changes what the code is for.
-            exchanged = (other for use, other in world.named(one) if use.place[0] == "form" and use.key != use.kind.id)
+            # A token for a code changes what the code is for, and so does the code that a page gives.
+            exchanged = (
+                other for use, other in world.named(one) if use.place[0] in ("form", "query") and use.key != use.kind.id
+            )
             for other in exchanged:
                 other.events.append(one)
         if one is not thing.created and (one.status in REDIRECTS or (one.method == "PUT" and world.is_ok[one])):

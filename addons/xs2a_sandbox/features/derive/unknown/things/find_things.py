@@ -13,7 +13,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedI
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.features.derive.unknown.things.decisions import find_copied
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, ThingUse, World
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, ThingUse, World, separator
 
 type _Uses = Mapping[str, Sequence[tuple[SeenExchange, Place]]]
 """The requests that have a text, in order, with its places."""
@@ -285,8 +285,8 @@ def _find_uses(world: World, one: SeenExchange) -> None:
         if any(isinstance(step, int) for step in place):
             continue
         texts: dict[int | None, str] = {} if isinstance(value, bool) else {None: str(value)}
-        words = str(value).split() if place[0] == "headers" else []
-        if len(words) == 2:
+        words = str(value).split(separator(place))
+        if len(words) == 2 and words[0].isalpha():
             texts |= dict(enumerate(words))
         for word, text in texts.items():
             for thing in world.things:

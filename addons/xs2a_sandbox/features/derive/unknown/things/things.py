@@ -70,7 +70,7 @@ class ThingKind:
 
 @dataclass(frozen=True)
 class ThingUse:
-    """A place in requests that names a thing by a key. `word` is the position in a text of two words."""
+    """A place in requests that names a thing by a key. `word` is the position in a text of two words: `Bearer 1`."""
 
     place: Place
     kind: ThingKind
@@ -153,5 +153,10 @@ def pick(one: SeenExchange, place: Place, word: int | None = None) -> str | None
         return None
     if word is None:
         return str(value)
-    words = str(value).split()
+    words = str(value).split(separator(place))
     return words[word] if word < len(words) else None
+
+
+def separator(place: Place) -> str:
+    """Return what separates the words of a text with an id: `Bearer 1` in headers, else `AIS:1`."""
+    return " " if place[0] == "headers" else ":"
