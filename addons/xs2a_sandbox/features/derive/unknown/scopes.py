@@ -174,13 +174,17 @@ class ExchangeScopes:
         If the customer decides with the operation, also what the authorisation in the path belongs to.
         """
         own = self.lookups[operation]
-        places = ("headers", "path") if any(one.status in REDIRECTS for one in operation.seen) else ("headers",)
+        decides = any(one.status in REDIRECTS for one in operation.seen)
+        places = ("headers", "path", "form") if decides else ("headers", "form")
         for lookup in [one for one in own if (one.place[0] in places or self._is_token(one)) and not one.rows]:
             tokens = {thing for one in operation.seen for other, thing in self.found(one) if other is lookup}
             owners = {(name, thing.kind) for token in tokens for name, thing in self._owners(token).items()}
-            for name, kind in sorted(owners, key=lambda owner: owner[0]):
+            kinds: defaultdict[str, list[tuple[ThingKind, str]]] = defaultdict(list)
+            for name, kind in sorted(owners, key=lambda owner: (owner[0], owner[1].name)):
                 if kind not in [named for one in own for named, _ in one.kinds] and name not in [o.name for o in own]:
-                    yield ThingLookup(name, lookup.place, lookup.word, ((kind, kind.id),), owned=lookup.name)
+                    kinds[name].append((kind, kind.id))
+            for name, several in kinds.items():
+                yield ThingLookup(name, lookup.place, lookup.word, tuple(several), owned=lookup.name)
 
     def _is_token(self, lookup: ThingLookup) -> bool:
         """Return whether a member names a token, which lasts as long as the answer with it says."""

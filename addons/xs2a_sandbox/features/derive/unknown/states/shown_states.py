@@ -73,14 +73,12 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
         if one.status in REDIRECTS:
             link = urlsplit(one.answer_headers.get("location", ""))
             shown[thing] += [(one, name, value) for name, value in parse_qsl(link.query) if is_word(value)]
-        if thing.created is one:
-            # A token for a code changes what the code is for, and so does the code that a page gives.
-            exchanged = (
-                other for use, other in world.named(one) if use.place[0] in ("form", "query") and use.key != use.kind.id
-            )
-            for other in exchanged:
+        is_redirect = one.status in REDIRECTS
+        if thing.created is one or is_redirect:
+            # A token for a code changes what the code is for, and so does the customer's decision about it.
+            for other in _find_exchanged(world, one):
                 other.events.append(one)
-        if one is not thing.created and (one.status in REDIRECTS or (one.method == "PUT" and world.is_ok[one])):
+        if one is not thing.created and (is_redirect or (one.method == "PUT" and world.is_ok[one])):
             # What a customer decides about an authorisation is decided about the consent that it belongs to.
             for owner in _find_owners(world, thing):
                 owner.events.append(one)
@@ -111,6 +109,16 @@ def find_shown_below(world: World, thing: LearnedThing, member: str) -> Iterator
 
 def is_word(value: Any) -> bool:
     return isinstance(value, str) and _WORD.fullmatch(value) is not None
+
+
+def _find_exchanged(world: World, one: SeenExchange) -> Iterator[LearnedThing]:
+    """Yield what the page or code in a request is for, and what the page was for that has made it."""
+    for use, thing in world.named(one):
+        if use.place[0] in ("form", "query"):
+            if use.key != use.kind.id or use.word is not None:
+                yield thing
+            if thing.created.number < one.number:
+                yield from _find_exchanged(world, thing.created)
 
 
 def _find_owners(world: World, thing: LearnedThing) -> list[LearnedThing]:
