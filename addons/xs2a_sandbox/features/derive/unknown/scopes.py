@@ -15,11 +15,10 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, find_iban_country, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange, answer_values
 from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, StateMachine
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states.states import unix_seconds
-from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, World, pick, separator
@@ -72,6 +71,7 @@ class ExchangeScopes:
         self.offset = find_offset(list(world.operation_of))
         self.lifetimes = {thing: next(told_lifetimes(thing, self.offset), None) for thing in world.things}
         tokens = {thing.kind for thing, seconds in self.lifetimes.items() if seconds}
+        tokens |= {use.kind for own in world.uses.values() for use in own if use.place == ("headers", "authorization")}
         self.lookups = {operation: list(_lookups(world, operation, tokens)) for operation in world.operations}
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
@@ -176,7 +176,8 @@ class ExchangeScopes:
         own = self.lookups[operation]
         decides = any(one.status in REDIRECTS for one in operation.seen)
         places = ("headers", "path", "form") if decides else ("headers", "form")
-        for lookup in [one for one in own if (one.place[0] in places or self._is_token(one)) and not one.rows]:
+        own_tokens = [one for one in own if one.place[0] in places or self._is_token(one) or _is_code(one)]
+        for lookup in [one for one in own_tokens if not one.rows]:
             tokens = {thing for one in operation.seen for other, thing in self.found(one) if other is lookup}
             owners = {(name, thing.kind) for token in tokens for name, thing in self._owners(token).items()}
             kinds: defaultdict[str, list[tuple[ThingKind, str]]] = defaultdict(list)
@@ -396,6 +397,10 @@ def _secondary(world: World, operation: LearnedOperation) -> Iterator[tuple[Plac
     for use in world.uses.get(operation, ()):
         if use.key != use.kind.id and use.place[0] != "path":
             yield use.place, use.key
+
+
+def _is_code(lookup: ThingLookup) -> bool:
+    return any(kind.is_code for kind, _ in lookup.kinds)
 
 
 def _nonces(world: World) -> set[Place]:

@@ -82,8 +82,8 @@ def conditions_on_things(
 def used(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> Iterator[Condition]:
     """Yield when a code, or a token for another one, has made a thing before."""
     for lookup in scopes.lookups[operation]:
-        by_code = any(key != named.id for named, key in lookup.kinds) and lookup.place[0] in ("form", "body")
-        if by_code and not lookup.rows and not lookup.owned:
+        is_code = any(key != named.id or named.is_code for named, key in lookup.kinds)
+        if is_code and lookup.place[0] in ("form", "body") and not lookup.rows and not lookup.owned:
             name = f"let.{lookup.name}"
             made = f"let.{plural(kind)} | map(attribute={literal(f'of.{lookup.name}.id')})"
             source = f"{name} and {made} | select('equalto', {name}.id) | list"

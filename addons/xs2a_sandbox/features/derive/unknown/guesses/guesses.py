@@ -82,6 +82,9 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
             continue
         if condition.kind == "missing" and _is_filter(known, condition):
             continue
+        if condition.kind == "word" and condition.place[0] == "query":
+            # A filter has more words than one recording shows.
+            continue
         if donor and _is_relevant(known, condition):
             taken.append(condition)
             yield donor.guess(condition, instead(donor, condition))

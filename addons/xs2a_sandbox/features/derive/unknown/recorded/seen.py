@@ -19,6 +19,7 @@ from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.body import note_of
 from xs2a_sandbox.redaction.values import DROPPED
 
+REDIRECTS = (302, 303)
 _TRANSPORT = frozenset(
     "host accept accept-encoding accept-language connection user-agent content-length content-type date server origin "
     "keep-alive transfer-encoding vary via x-forwarded-for forwarded referer cache-control".split()

@@ -9,9 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange, answer_values
 from xs2a_sandbox.features.derive.unknown.states.machines import DELETED
-from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")

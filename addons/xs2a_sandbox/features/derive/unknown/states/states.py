@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.states.machines import (
     ByEnd,
     ByNewer,
@@ -27,7 +27,7 @@ from xs2a_sandbox.features.derive.unknown.states.shown_states import (
     find_synonyms,
     is_word,
 )
-from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS, is_alike
+from xs2a_sandbox.features.derive.unknown.things.decisions import is_alike
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, StateChange, ThingKind, World
 

@@ -5,11 +5,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import World
-
-REDIRECTS = (302, 303)
 
 
 def find_copied(world: World) -> dict[LearnedOperation, frozenset[str]]:

@@ -9,7 +9,7 @@ from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 
@@ -61,6 +61,11 @@ class ThingKind:
     def is_told_late(self, key: str) -> bool:
         """Return whether a thing has a key only after a while, such as the id of a consent after the approval."""
         return key != self.id and key in self.told and self.told[key][0] is not self.made_by
+
+    @property
+    def is_code(self) -> bool:
+        """Whether a page gives these to the app, in the link back."""
+        return self.example.status in REDIRECTS
 
     @property
     def example(self) -> SeenExchange:

@@ -14,13 +14,12 @@ from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import paid_by_now
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.states.states import is_last_day
-from xs2a_sandbox.features.derive.unknown.things.decisions import REDIRECTS
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
