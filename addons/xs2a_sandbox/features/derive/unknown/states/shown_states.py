@@ -113,7 +113,7 @@ def is_word(value: Any) -> bool:
 def _find_exchanged(world: World, one: SeenExchange) -> Iterator[LearnedThing]:
     """Yield what the page or code in a request is for, and what the page was for that has made it."""
     for use, thing in world.named(one):
-        if use.place[0] in ("form", "query"):
+        if use.place[0] in ("form", "query") or use.kind.is_code:
             if use.key != use.kind.id or use.word is not None:
                 yield thing
             if thing.created.number < one.number:

@@ -16,6 +16,7 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, are_redacted, parts
+from xs2a_sandbox.features.derive.unknown.things.things import separator
 from xs2a_sandbox.redaction.allowlist import is_kept_segment
 from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
@@ -96,8 +97,9 @@ def _find_sent(one: SeenExchange, is_redacted: bool) -> Iterator[_Sent]:
             yield _Sent(segment, ("path", at), segment)
     for place, value in one.values():
         if isinstance(value, str | int | Decimal):
-            words = str(value).split()
-            text = words[1] if place[0] == "headers" and len(words) == 2 else str(value)
+            words = str(value).split(separator(place))
+            # Bearer 1, and AIS:1, but not the address of a page.
+            text = words[1] if len(words) == 2 and words[0].isalpha() and words[1][:1] != "/" else str(value)
             if text not in ("", DROPPED):
                 yield _Sent(text, place, value)
 

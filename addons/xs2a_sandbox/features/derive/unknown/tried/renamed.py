@@ -21,7 +21,8 @@ def rename_request(entry: Exchange, names: Mapping[str, str]) -> Request:
 
     def in_link(found: re.Match[str]) -> str:
         text = unquote(found[0])
-        return quote(names[text], safe=":@!$'()*") if text in names else found[0]
+        before, colon, id = ("", "", text) if text in names else text.rpartition(":")
+        return quote(before + colon + names[id], safe=":@!$'()*") if id in names else found[0]
 
     pairs = [(name, _rename(value, names)) for name, value in entry.headers if name.lower() != "content-length"]
     return Request(entry.method, _PART.sub(in_link, entry.target), Headers(pairs), _rename_body(entry, names))
