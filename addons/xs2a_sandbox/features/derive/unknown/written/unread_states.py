@@ -15,7 +15,6 @@ from xs2a_sandbox.features.derive.unknown.states.shown_states import is_word
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation, write_operation
 
-_SCA_STATUS = "scaStatus"
 _RECEIVED, _FINALISED, _FAILED = "received", "finalised", "failed"
 """States of an authorisation in NextGenPSD2."""
 _REJECTED = ("rejected", "RJCT")
@@ -56,15 +55,17 @@ def _find_told(learned: LearnedInterface, operation: LearnedOperation, machine: 
             word, id = found.groups()
             if id is None and machine.member.lower().endswith(word):
                 yield _Told(word, (*operation.pattern, word), machine.member, state, one.number)
-            if id and _SCA_STATUS in place:
+            links = [step for step in place if isinstance(step, str) and step.lower().endswith("status")]
+            if id and links:
                 rest, pattern = f"{word}/{{authorisation}}", (*operation.pattern, word, None)
-                yield _Told(rest, pattern, _SCA_STATUS, _sca_status(learned, machine, state), one.number)
+                source = _authorisation_state(learned, machine, state, links[-1])
+                yield _Told(rest, pattern, links[-1], source, one.number)
 
 
-def _sca_status(learned: LearnedInterface, machine: StateMachine, state: str) -> str:
+def _authorisation_state(learned: LearnedInterface, machine: StateMachine, state: str, member: str) -> str:
     """Return the state of an authorisation, by that of the thing that the customer decides on with it."""
     shown = (item for one in learned.seen if one.method == "POST" for item in answer_values(one))
-    first = next((value for place, value in shown if place[-1] == _SCA_STATUS and is_word(value)), _RECEIVED)
+    first = next((value for place, value in shown if place[-1] == member and is_word(value)), _RECEIVED)
     decided = {change.after for change in machine.by_request if change.before == machine.first}
     ended = [word for word in machine.words if word in decided & set(machine.lasts)]
     failed = [word for word in decided if word in _REJECTED] or (ended if decided - set(ended) else [])
