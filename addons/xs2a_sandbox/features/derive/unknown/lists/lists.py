@@ -29,7 +29,7 @@ def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
     for operation in scopes.world.operations:
         made = scopes.world.made_by(operation)
         if made and any(scopes.lifetimes[thing] for thing in made.things):
-            # What a token is for is no list of its own.
+            # The purposes of a token are not a list that apps read.
             continue
         oks = [one for one in operation.seen if scopes.is_ok[one] and one.document is not None and one.status == 200]
         for place, first in _lists_in(oks[0].document) if oks else ():

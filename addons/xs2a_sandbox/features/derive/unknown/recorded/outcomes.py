@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def find_successes(seen: Sequence[SeenExchange], envelope: Envelope | None) -> d
 
 
 def _find_forms_shown_again(seen: Sequence[SeenExchange]) -> set[SeenExchange]:
-    """Return what a page has refused by showing its form once more: sent again with other values, it led on."""
+    """Return the forms that a page has refused by showing the same fields again. Sent once more, they led on."""
     found = set[SeenExchange]()
     waiting: dict[tuple[object, ...], list[SeenExchange]] = {}
     for one in seen:
@@ -65,6 +65,6 @@ def _find_forms_shown_again(seen: Sequence[SeenExchange]) -> set[SeenExchange]:
             page = (one.method, one.path, *sorted(one.query.items()), *sorted(one.form))
             if one.status == 200 and one.document is None:
                 waiting.setdefault(page, []).append(one)
-            elif one.status in (302, 303):
+            elif one.status in REDIRECTS:
                 found.update(waiting.pop(page, ()))
     return found

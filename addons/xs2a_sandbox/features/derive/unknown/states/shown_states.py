@@ -69,10 +69,10 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
         if thing is None:
             continue
         thing.events.append(one)
-        if one.status in REDIRECTS:
+        is_redirect = one.status in REDIRECTS
+        if is_redirect:
             link = urlsplit(one.answer_headers.get("location", ""))
             shown[thing] += [(one, name, value) for name, value in parse_qsl(link.query) if is_word(value)]
-        is_redirect = one.status in REDIRECTS
         if thing.created is one or is_redirect:
             # A token for a code changes what the code is for, and so does the customer's decision about it.
             for other in _find_exchanged(world, one):

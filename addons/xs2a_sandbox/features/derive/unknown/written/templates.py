@@ -276,7 +276,7 @@ class Templates:
         for part, source in pieces:
             mark = f"\x00{len(holes)}\x00"
             if part in made:
-                # The name of a parameter is no value.
+                # The name of a parameter is not a value.
                 made = re.sub(rf"{_part(part)}(?!(?<=[?&]{re.escape(part)})=)", mark, made)
                 holes.append(source)
         for number, source in enumerate(holes):
@@ -291,7 +291,7 @@ class Templates:
         """Return a link with new ids in place of recorded ones, or None if there are none."""
         if "/" not in made:
             return None
-        # The host of a link is no id.
+        # The host of a link is not an id.
         pieces = re.split(r"(https?://[^/]+|\{\{ .*? \}\}|[\w.-]+)", made)
         ids = [at for at, piece in enumerate(pieces) if not piece.startswith("{{") and self._is_random(piece)]
         found: list[re.Match[str]] = []
