@@ -16,6 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 import httpx
 
 from tests.foreign_banks import (
+    ammer_journeys,
     brenta_journeys,
     bursztyn_journeys,
     corrib_journeys,
@@ -30,18 +31,24 @@ from tests.foreign_banks import (
     jacaranda_journeys,
     kataja_journeys,
     kupa_journeys,
+    lech_journeys,
     morava_journeys,
     mures_journeys,
     notec_journeys,
     odra_journeys,
     pukeko_journeys,
+    rhone_journeys,
     ribera_journeys,
     siret_journeys,
     skagen_journeys,
     struma_journeys,
+    tajo_journeys,
     tisza_journeys,
+    vistula_journeys,
+    yarrow_journeys,
     zeytin_journeys,
 )
+from tests.foreign_banks.ammer import Ammer
 from tests.foreign_banks.brenta import Brenta
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.corrib import Corrib
@@ -58,19 +65,24 @@ from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.kupa import Kupa
+from tests.foreign_banks.lech import Lech
 from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.mures import Mures
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.odra import Odra
 from tests.foreign_banks.pukeko import Pukeko
+from tests.foreign_banks.rhone import Rhone
 from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.server import Clock, ForeignBank
 from tests.foreign_banks.siret import Siret
 from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.struma import Struma
+from tests.foreign_banks.tajo import Tajo
 from tests.foreign_banks.tisza import Tisza
+from tests.foreign_banks.vistula import Vistula
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
+from tests.foreign_banks.yarrow import Yarrow
 from tests.foreign_banks.zeytin import Zeytin
 
 type Journey = Callable[[httpx.Client, Wait], list[Step]]
@@ -883,5 +895,39 @@ BANKS = {
         mures_journeys.second,
         r"\bMC[0-9A-Z]{14}\b|(?<!Comision )\bMP\d{12}\b",
         "(consent|transaction)Status",
+    ),
+    "rhone": Foreign(
+        Rhone,
+        rhone_journeys.first,
+        rhone_journeys.second,
+        r"\b(?:ACD|VIR|VPM)\d{9}\b|\bDEM-[BCDFGHJKLMNPQRSTVWXZ]{4}-\d{4}\b",
+        "etat|situation",
+    ),
+    "ammer": Foreign(
+        Ammer,
+        ammer_journeys.first,
+        ammer_journeys.second,
+        r"\b[KZF]\d{4}-\d{4}-\d{4}\b",
+        "(consent|transaction|sca)Status",
+    ),
+    "vistula": Foreign(
+        Vistula, vistula_journeys.first, vistula_journeys.second, r"\bV[ATC]-[0-9A-Z]{9}\b", "phase|transferPhase"
+    ),
+    "yarrow": Foreign(
+        Yarrow, yarrow_journeys.first, yarrow_journeys.second, r"\b(?:cnx|pay|act)_[0-9a-z]{14}\b", "phase"
+    ),
+    "lech": Foreign(
+        Lech,
+        lech_journeys.first,
+        lech_journeys.second,
+        r"\b(?:fg_[0-9a-f]{12}|77\d{8}|Z[A-Z2-9]{9})\b",
+        "stand|status|statusText|lage",
+    ),
+    "tajo": Foreign(
+        Tajo,
+        tajo_journeys.first,
+        tajo_journeys.second,
+        r"\b(?:cns_[0-9A-Za-z]{16}|TJ[OP]\d{13}|aut_[0-9a-f]{12})\b",
+        "(consent|transaction|sca)Status",
     ),
 }

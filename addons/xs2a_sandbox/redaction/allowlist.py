@@ -146,8 +146,8 @@ def is_bic(name: str, text: str) -> bool:
 
 
 def is_code_value(text: str) -> bool:
-    """Return whether the text is like a code: `SALA`, `NTRF+177+9310`, `SCHEME_PAUSED` (with a known word)."""
-    if text in _LISTS["code-values"]:
+    """Return whether the text is like a code: `SALA`, `held`, `NTRF+177+9310`, `SCHEME_PAUSED` (with a known word)."""
+    if text in _LISTS["code-values"] or (text in (text.lower(), text.upper()) and kind(text.lower()) is PieceKind.NAME):
         return True
     if is_numbered_code(text):
         return True

@@ -19,6 +19,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states.implied_states import add_implied_states
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import add_standing_orders
 from xs2a_sandbox.features.derive.unknown.states.states import find_machines
+from xs2a_sandbox.features.derive.unknown.states.uncovered import add_uncovered
 from xs2a_sandbox.features.derive.unknown.things.find_things import find_things
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation, find_operations
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, World
@@ -58,6 +59,7 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
     listings = find_listings(scopes)
     quotas = find_quotas(scopes, classes)
     balances, accounts = find_balances(scopes, listings), find_named_accounts(scopes)
+    add_uncovered(scopes)
     learned = LearnedInterface(seen, scopes, classes, listings, balances, accounts, quotas)
     checks: dict[LearnedOperation, list[LearnedCheck]] = {}
     for operation in world.operations:

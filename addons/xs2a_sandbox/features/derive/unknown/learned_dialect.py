@@ -111,8 +111,10 @@ def _drop_spoiling(learned: LearnedInterface, tried: _Tried, attempt: Callable[[
 
 def _invent_values(learned: LearnedInterface) -> OtherValues:
     wrong = [check for own in learned.checks.values() for check in own if check.condition.kind == "credentials"]
-    personal = {place for check in wrong for place in (check.condition.owner[-2:], check.condition.place)}
-    values = invent_values(learned.seen, learned.world.is_ok, personal, learned.scopes.iban_country)
+    owned = [check.condition for check in wrong if check.condition.owner]
+    personal = {place for condition in owned for place in (condition.owner[-2:], condition.place)}
+    shared = {check.condition.place for check in wrong if not check.condition.owner}
+    values = invent_values(learned.seen, learned.world.is_ok, personal, shared, learned.scopes.iban_country)
     return replace(values, mistyped={number for check in wrong for number in check.shown_by})
 
 
@@ -160,6 +162,10 @@ def _head(name: str, learned: LearnedInterface, rating: Rating) -> Iterator[str]
         for timed in machine.by_time:
             when = f"after about {timed.seconds} seconds (exchange {timed.one.number})"
             yield f"  {timed.before} -> {timed.after}: {when}"
+        for one in machine.uncovered:
+            later = f", after about {one.seconds} seconds" if one.seconds else ""
+            when = f"if the balance does not cover it{later} (exchange {one.one.number})"
+            yield f"  {one.before or 'new'} -> {one.after}: {when}"
         for newer in machine.by_newer:
             when = f"when another one gets the state {newer.before} (exchange {newer.one.number})"
             yield f"  {newer.before} -> {newer.after}: {when}"

@@ -95,6 +95,20 @@ class ExchangeScopes:
         self.endings = {kind: found for kind in world.kinds if (found := self._find_endings(kind))}
         self._scopes.clear()
         self.state_texts = self._find_state_texts()
+        self.error_codes = frozenset(self._find_error_codes())
+
+    def _find_error_codes(self) -> Iterator[Place]:
+        """Yield the places of numbers that most errors have, and that are no statuses."""
+        errors = [one for one, is_ok in self.is_ok.items() if not is_ok and one.document is not None]
+        told = [
+            {place for place, value in leaves(one.document) if read_number(value) is not None and value != one.status}
+            for one in errors
+        ]
+        yield from (
+            place
+            for place in {place for places in told for place in places}
+            if sum(place in own for own in told) * 2 > len(told)
+        )
 
     def _find_iban_country(self) -> str | None:
         """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""
@@ -112,6 +126,8 @@ class ExchangeScopes:
         for kind, machine in self.machines.items():
             for key, (operation, place, _) in kind.told.items():
                 oks = [one for one in operation.seen if self.is_ok[one] and kind.is_told_late(key)]
+                # A page tells what its form hides whenever it shows this form.
+                oks = [one for one in oks if "<form" not in one.text]
                 told = [one for one in oks if dict(answer_values(one)).get(place)]
                 things = [(one, thing) for one in told for _, thing in self.found(one) if thing.kind is kind]
                 states = {self.snapshot(thing, one, after=True)["state"] for one, thing in things}

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
-from xs2a_sandbox.features.derive.unknown.conditions.credentials import conditions_on_secrets
+from xs2a_sandbox.features.derive.unknown.conditions.credentials import conditions_on_codes, conditions_on_secrets
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import conditions_on_things
 from xs2a_sandbox.features.derive.unknown.conditions.on_values import conditions_on_value, limits
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
@@ -58,9 +58,11 @@ def _possible(
     yield from _on_presence(scopes, operation, wanted, others, 20 if is_success else 97)
     if not is_success or wanted[0].text:
         yield from conditions_on_secrets(scopes, operation, wanted, others)
+    if not is_success:
+        yield from conditions_on_codes(scopes, operation, wanted, others)
     for place in places_in(wanted) if not is_success else ():
         if not any(one.at(place) is not None for one in others):
-            yield from limits(place, wanted, others)
+            yield from limits(place, wanted, others, scopes.error_codes)
         used = {value for one in others if isinstance(value := one.at(place), str)}
         if place[0] in ("query", "body") and used and used <= scopes.world.cursors:
             source = source_of(place)

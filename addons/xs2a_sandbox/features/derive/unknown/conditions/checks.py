@@ -86,7 +86,8 @@ def _find_last_attempt(
     """Return the check for an answer that a wrong secret only gets after some others."""
     for check in checks:
         condition = check.condition
-        wrong = [one for one in answer.seen if condition.kind == "credentials" and scopes.holds(condition.source, one)]
+        is_secret = condition.kind in ("credentials", "secret")
+        wrong = [one for one in answer.seen if is_secret and scopes.holds(condition.source, one)]
         lookup = next((one for one in scopes.lookups[operation] if scopes.machines_of(one)), None)
         if lookup and len(wrong) == len(answer.seen):
             most = min(_count_attempts(scopes, one, classes) for one in wrong)
@@ -200,15 +201,17 @@ def _count_refused(scopes: ExchangeScopes, one: SeenExchange) -> int:
 
 
 def _count_attempts(scopes: ExchangeScopes, one: SeenExchange, classes: Sequence[AnswerClass]) -> int:
-    """Return how often requests like this about the same thing got the same other error just before."""
+    """Return how often requests like this about the same thing got other errors just before."""
     operation, class_of = scopes.world.operation_of[one], {e: answer for answer in classes for e in answer.seen}
     members = _members(one)
     count = 0
-    for _, thing in scopes.found(one):
+    for lookup, thing in scopes.found(one):
         before = [e for e in thing.events if e.number < one.number and scopes.world.operation_of[e] is operation]
+        if lookup.place[0] != "path":
+            continue
         last = class_of.get(before[-1]) if before else None
         if last and not last.is_ok and last is not class_of.get(one):
-            alike = (e in last.seen and _members(e) == members for e in reversed(before))
+            alike = (not class_of[e].is_ok and _members(e) == members for e in reversed(before) if e in class_of)
             count = max(count, sum(1 for _ in takewhile(bool, alike)))
     return count
 
@@ -259,7 +262,8 @@ def _compares_pseudonyms(
 def _shows_state(scopes: ExchangeScopes, one: SeenExchange, condition: Condition) -> bool:
     """Return whether the answer has the state that the condition is about."""
     state = scopes.value(f"let.{condition.name}.state", one, after=False) if condition.is_of_state else None
-    return isinstance(state, str) and any(value == state for _, value in leaves(one.document))
+    texts = [value for _, value in leaves(one.document) if isinstance(value, str)]
+    return isinstance(state, str) and any(state == text or state in re.findall(r"[\w-]+", text) for text in texts)
 
 
 def _mentions(one: SeenExchange, condition: Condition) -> bool:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
+from string import digits
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
@@ -16,6 +17,7 @@ from xs2a_sandbox.redaction.values import DROPPED
 
 _SECRETS = "our_secrets"
 """The collection with the secrets that each name was first let in with."""
+_CODE = re.compile(r"\d{4,8}")
 _CUSTOMER = re.compile("psu|user|customer|login")
 """Words in the names of headers with the name of a customer."""
 
@@ -77,6 +79,35 @@ def conditions_on_secrets(
                 if name in earlier:
                     source = f"{source_of(place)} is not none and ({source})"
                 yield Condition(source, 44, "credentials", place, owner=name)
+
+
+def conditions_on_codes(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """A code that looks like a mistake for the one that all accepted requests have, and that no answer has told.
+
+    Banks for tests often have one code for all customers; where they have not, another customer's is quite different. A
+    redacted recording does not show codes.
+    """
+    ids = {lookup.place for lookup in scopes.lookups[operation]} | {place for place, _ in scopes.secondary[operation]}
+    refused = [one for one in wanted if one.status >= 400]
+    for place, good in others[0].slots() if others and refused and not scopes.is_redacted else ():
+        if place[0] not in ("body", "form") or place in ids | scopes.nonces or not isinstance(good, str):
+            continue
+        is_code = _CODE.fullmatch(good) and all(one.at(place) == good for one in others)
+        wrong = [value for one in refused if isinstance(value := one.at(place), str)]
+        if is_code and wrong and all(value != good and len(value) == len(good) for value in wrong):
+            sent, mistakes = source_of(place), literal(_match_mistakes(good))
+            source = f"{sent} is string and {sent} != {literal(good)} and ({sent} | matches({mistakes}))"
+            if all(re.fullmatch(_match_mistakes(good), value) for value in wrong):
+                yield Condition(source, 46, "credentials", place)
+
+
+def _match_mistakes(code: str) -> str:
+    """Return the pattern for the code with one or two other digits, and for one digit again and again."""
+    pairs = combinations(range(len(code)), 2)
+    near = ("".join("." if at in pair else digit for at, digit in enumerate(code)) for pair in pairs)
+    return f"^({'|'.join((*near, *(f'{digit}+' for digit in digits)))})$"
 
 
 def _find_earlier_names(

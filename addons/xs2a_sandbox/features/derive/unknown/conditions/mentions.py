@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from xs2a_sandbox.features.derive.expression_text import braced
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, source_of
 
 
 def find_mention(check: LearnedCheck) -> str | None:
@@ -13,8 +14,11 @@ def find_mention(check: LearnedCheck) -> str | None:
     if not names:
         return None
     full = ".".join(names)
+    is_header = check.condition.place[0] == "headers"
     for one in check.answer.seen:
         for _, value in leaves(one.document):
+            if is_header and isinstance(value, str) and value.lower() == full:
+                return value
             if isinstance(value, str) and (value in (names[-1], full) or value.endswith((f".{full}", f"/{names[-1]}"))):
                 return value
     words = {word for one in check.answer.seen for _, value in leaves(one.document) for word in _words(value)}
@@ -27,7 +31,10 @@ def _words(value: Any) -> list[str]:
 
 
 def instead(donor: LearnedCheck, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the texts to replace in the error of `donor`, so that it names the place of another condition."""
+    """Return the texts to replace in the error of `donor`, so that it names the place of another condition.
+
+    The error may also repeat what was sent there.
+    """
     if condition.kind == "unknown":
         is_same = not donor.condition.name or condition.name == donor.condition.name
         return () if is_same else ((donor.condition.name, condition.name),)
@@ -36,9 +43,12 @@ def instead(donor: LearnedCheck, condition: Condition) -> tuple[tuple[str, str],
         return ()
     names = [str(step) for step in donor.condition.place[1:]]
     mine = [str(step) for step in condition.place[1:]]
+    if told.lower() == names[-1] and condition.place[0] == "headers":
+        return ((told, mine[-1].title() if told.istitle() else mine[-1]),)
     full = ".".join(names)
     new = told.removesuffix(full) + ".".join(mine) if told.endswith(full) else told.removesuffix(names[-1]) + mine[-1]
     root, _, rest = new.partition(".")
     if root in ("body", "query", "header", "headers") and condition.place[0] in ("body", "query"):
         new = f"{condition.place[0]}.{rest}"
-    return ((told, new), (names[-1], mine[-1]))
+    sent = braced(source_of(donor.condition.place)), braced(source_of(condition.place))
+    return ((told, new), (names[-1], mine[-1]), sent)

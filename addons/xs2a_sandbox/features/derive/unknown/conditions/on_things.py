@@ -1,7 +1,7 @@
 """Conditions on the things that a request names: unknown, in another state, too old, with another secret."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,8 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import NICE, date_form,
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
-from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
+from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
@@ -203,11 +204,15 @@ def rights(
     It can also lack the one that the errors name.
     """
     named = [part for word in operation.pattern if word for part in (word, *word.split("."))]
-    told = {value for one in wanted for _, value in leaves(one.document)}
+    texts = [value for one in wanted for _, value in leaves(one.document) if isinstance(value, str)]
+    told = {*texts, *(word for text in texts for word in re.findall(r"[\w.:-]*\w", text))}
     for lookup in scopes.lookups[operation]:
         for kind in (kind for kind, _ in lookup.kinds if kind.made_by is not operation):
             bodies = [thing.created.body for thing in kind.things if isinstance(thing.created.body, dict)]
             for place, every in _word_lists(bodies):
+                if any(isinstance(step, int) for step in place):
+                    yield from _rights_by_account(scopes, operation, lookup, place, every, told, named)
+                    continue
                 in_path = (word for part in reversed(named) for word in every if _is_right(word, part))
                 mine = next((word for word in every if word in told), None) or next(in_path, None)
                 if mine is not None:
@@ -216,6 +221,44 @@ def rights(
                         f"let.{lookup.name} and {source}", 34, "right", lookup.place, lookup.name, word=mine
                     )
             yield from _rights_to_accounts(scopes, operation, lookup, bodies)
+
+
+def _rights_by_account(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    access: ThingLookup,
+    place: Place,
+    every: Sequence[str],
+    told: Collection[str],
+    named: Sequence[str],
+) -> Iterator[Condition]:
+    """Yield when none of the objects with words, such as rights, is for the account and has the word.
+
+    Each names an account by its number, or all accounts by a word.
+    """
+    at = next(at for at, step in enumerate(place) if isinstance(step, int))
+    in_path = (word for part in reversed(named) for word in every if _is_right(word, part))
+    mine = next((word for word in every if word in told), None) or next(in_path, None)
+    for account in (one for one in scopes.lookups[operation] if one.rows and mine and len(place) == at + 2):
+        entries = [
+            entry
+            for thing in access.kinds[0][0].things
+            for entry in value_at(thing.created.body, place[:at]) or ()
+            if isinstance(entry, dict)
+        ]
+        rows = account.rows.entries if account.rows else []
+        for name, member in ((name, member) for name in rows[0] for member in entries[0]):
+            texts = [text for entry in entries if isinstance(text := entry.get(member), str)]
+            numbers = {text for text in texts if any(row.get(name) == text for row in rows)}
+            words = sorted({text for text in texts if text.isalpha()})
+            if numbers and all(text in numbers or text in words for text in texts):
+                own = f"[{', '.join((expression('let', (account.name, name)), *map(literal, words)))}]"
+                lists = expression(f"let.{access.name}.sent", place[:at])
+                right = f"map(attribute={literal(str(place[-1]))}) | sum(start=[])"
+                source = f"{literal(mine)} not in ({lists} | selectattr({literal(member)}, 'in', {own}) | {right})"
+                guard = f"let.{access.name} and let.{account.name}"
+                yield Condition(f"{guard} and {source}", 34, "right", access.place, access.name, word=str(mine))
+                return
 
 
 def _word_lists(bodies: Sequence[dict[str, Any]]) -> Iterator[tuple[Place, list[str]]]:
@@ -289,6 +332,7 @@ def _on_state(
             yield condition(f"{name}.state in {literal(bad)}", 31)
         elif (changes and (before or set(bad) <= lasts)) or not good:
             unseen = {guess_word("declined", machine) for machine in machines}
+            unseen |= {word for machine in machines for word in _adopted_lasts(scopes, machine)}
             closed = list(dict.fromkeys([*bad, *sorted((later | lasts | unseen) - set(good), key=str)]))
             yield condition(f"{guard}{name}.state in {literal(closed)}", 28 if guard else 29)
         elif len(good) == 1 or set(good) <= {machine.first for machine in machines}:
@@ -296,6 +340,16 @@ def _on_state(
         else:
             yield condition(f"{guard}{name}.state in {literal(bad)}", 31)
             yield condition(f"{guard}{name} and {name}.state not in {literal(good)}", 32, "state")
+
+
+def _adopted_lasts(scopes: ExchangeScopes, machine: StateMachine) -> Iterator[str]:
+    """Yield last states that only things of other kinds were seen to get by a request which is also for this kind."""
+    for other in scopes.machines.values() if isinstance(machine.first, str) else ():
+        for change in other.by_request if other is not machine else ():
+            lookups = scopes.lookups[scopes.world.operation_of[change.one]]
+            is_shared = any(machine in scopes.machines_of(one) and other in scopes.machines_of(one) for one in lookups)
+            if is_shared and isinstance(change.after, str) and change.after in other.lasts:
+                yield write_in_style(change.after, machine)
 
 
 def _replaced(scopes: ExchangeScopes, lookup: ThingLookup, others: Sequence[SeenExchange]) -> Iterator[Condition]:

@@ -1,7 +1,7 @@
 """Conditions on a value of a request: missing, in another form, in the past, beyond a limit."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -40,7 +40,9 @@ def conditions_on_value(
     if any(isinstance(value, str) and value in scopes.world.cursors for value in good):
         return
     is_in_list = any(isinstance(step, int) for step in place)
-    if len(good) == len(others) and (wanted or not is_in_list):
+    # A list that is always empty is there to be left out: it asks for something.
+    is_empty = all(isinstance(value, list) and not value for value in good)
+    if len(good) == len(others) and (wanted or not (is_in_list or is_empty)):
         yield Condition(f"{source} is none or {source} == ''", 50, "missing", place)
     guard = f"{source} is not none and "
     lists = [value for value in good if isinstance(value, list)]
@@ -55,8 +57,10 @@ def conditions_on_value(
         lengths = {len(text) if is_id(text) else 0 for text in texts}
         if is_about_form and short and 0 < max(short) < min(map(len, texts)):
             # Codes, such as those of branches, have one length.
-            most = lengths.pop() - 1 if len(lengths) == 1 and any(lengths) else max(short)
-            yield Condition(f"{guard}({source} | string | length) <= {most}", 52, "form", place)
+            is_code = len(lengths) == 1 and any(lengths)
+            most = lengths.pop() - 1 if is_code else max(short)
+            # That an amount is too great explains more than that a text next to it is short.
+            yield Condition(f"{guard}({source} | string | length) <= {most}", 52 if is_code else 72, "form", place)
         pattern = pattern_of(texts)
         if wanted:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
@@ -77,7 +81,7 @@ def conditions_on_value(
         if all(value > 0 for value in good):
             yield Condition(f"{source} is number and ({source} or 0) <= 0", 54, "form", place)
     if not is_success:
-        yield from limits(place, wanted, others)
+        yield from limits(place, wanted, others, scopes.error_codes)
 
 
 def _on_lists(
@@ -85,7 +89,7 @@ def _on_lists(
 ) -> Iterator[Condition]:
     """Yield when a list has a word that no accepted one has."""
     items = [item for value in lists for item in value]
-    if not all(isinstance(item, str) and " " not in item for item in items):
+    if not items or not all(isinstance(item, str) and " " not in item for item in items):
         return
     source, words = source_of(place), list(dict.fromkeys(items))
     bad = [item for value in _values(place, wanted) if isinstance(value, list) for item in value]
@@ -116,8 +120,13 @@ def _past(place: Place, source: str, others: Sequence[SeenExchange]) -> Iterator
         yield Condition(f"({first.read(source)} or '9999') < today(0)", 55, "past", place)
 
 
-def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]) -> Iterator[Condition]:
-    """Yield the condition that a day or a number is beyond all that the others have."""
+def limits(
+    place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange], codes: Collection[Place]
+) -> Iterator[Condition]:
+    """Yield the condition that a day or a number is beyond all that the others have.
+
+    Numbers in errors can be such limits, unless they are at the places of `codes`.
+    """
     source, good, bad = source_of(place), _values(place, others), _values(place, wanted)
     forms = [form for value in bad if (form := date_form(value))]
     if forms and all(date_form(value) == forms[0] for value in good):
@@ -125,7 +134,7 @@ def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenEx
         bad_days, good_days = ([_days_ahead(one, place) for one in ones if one.at(place)] for ones in (dated, others))
         day = forms[0].read(source)
         if (least_days := min(bad_days)) > 0:
-            told = {int(number) for one in wanted for number in _hints(one, 0)}
+            told = {int(number) for one in wanted for number in _hints(one, 0, codes)}
             likely = [days for days in sorted(told) if max(good_days, default=0) <= days < least_days]
             likely = likely or [days for days in _NICE_DAYS if days < least_days]
             most = max(likely, default=least_days - 1)
@@ -141,7 +150,7 @@ def limits(place: Place, wanted: Sequence[SeenExchange], others: Sequence[SeenEx
     # Another reason may be that several amounts together are too much.
     if above := [one for one in numbers if one[0] > floor]:
         least, read = min(above)
-        hints = [number for one in wanted for number in _hints(one, bad[0]) if floor <= number < least]
+        hints = [number for one in wanted for number in _hints(one, bad[0], codes) if floor <= number < least]
         nice = [number for number in NICE if floor <= number < least]
         limit = max(hints or nice, default=least - Decimal(1))
         yield Condition(f"({read} or 0) > {limit.normalize():f}", 49 if hints else 70, "limit", place)
@@ -153,12 +162,12 @@ def _days_ahead(one: SeenExchange, place: Place) -> int:
     return (form.day(one.at(place)) - one.time.date()).days if form else 0
 
 
-def _hints(one: SeenExchange, value: Any) -> Iterator[Decimal]:
+def _hints(one: SeenExchange, value: Any, codes: Collection[Place]) -> Iterator[Decimal]:
     """Yield the numbers in an error that could be a limit, written as the value is."""
     for place, told in leaves(one.document):
         words = told.split() if isinstance(told, str) and " " in told else [told]
         for word in words:
             found = read_number(word.strip(".") if isinstance(word, str) else word)
             is_alike = ("," in str(value)) == ("," in str(word))
-            if found is not None and found != one.status and is_alike and (len(place) > 1 or place[-1] != "code"):
+            if found is not None and found != one.status and is_alike and place not in codes:
                 yield found

@@ -184,7 +184,8 @@ def guess_form(known: KnownOperation) -> Iterator[LearnedCheck]:
 def guess_other_owner(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A customer cannot decide on a payment from an account of somebody else: the page says so (403)."""
     page = next((one for one in known.oks if one.status in (302, 303)), None)
-    secret = next((condition for condition in known.conditions if condition.kind == "credentials"), None)
+    secrets = (one for one in known.conditions if one.kind == "credentials" and one.owner)
+    secret = next(secrets, None)
     owner = source_of(secret.owner) if secret else "none"
     customers = {known.scopes.value(owner, one, after=False) for one in known.oks} - {None}
     if page is None or secret is None or len(customers) != 1:

@@ -147,7 +147,7 @@ def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
     for lookup in known.lookups:
         same = [check for check in conflicts if check.condition.name == lookup.name]
         others = (check for check in donors if check.answer.status not in (401, 403))
-        donor = next(iter((*mine, *same, *conflicts, *others)), None)
+        donor = next(iter((*mine, *same, *conflicts, *others)), None) or _invent_conflict(known, lookup)
         for machine in known.scopes.machines_of(lookup) if donor else ():
             changes = known.scopes.changes_by(known.operation, machine)
             for change in changes:
@@ -163,6 +163,14 @@ def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
                 source = f"{guard}let.{lookup.name}.state in {literal(over)}"
                 if donor and not any(known.scopes.holds(source, one) for one in known.operation.seen):
                     yield donor.guess(Condition(source, 33, "in state", lookup.place, lookup.name))
+
+
+def _invent_conflict(known: KnownOperation, lookup: ThingLookup) -> LearnedCheck | None:
+    """Return a conflict in the form of the bank's errors, if none was recorded: what is over cannot be cancelled."""
+    if not known.every or known.checks or known.operation.method != "DELETE":
+        return None
+    answer = known.invent_error(409, "conflict")
+    return LearnedCheck(Condition("", 33, "in state", lookup.place, lookup.name), answer, (), is_guess=True)
 
 
 def guess_over(known: KnownOperation) -> Iterator[LearnedCheck]:

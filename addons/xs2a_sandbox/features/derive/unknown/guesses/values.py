@@ -17,10 +17,13 @@ _RANK = 58
 def guess_impossible_values(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A value in the right form that cannot be is refused like one beyond a limit, or else like a wrong form."""
     own = [check for check in known.checks if check.condition.place[:1] == ("body",)]
-    donors = [*(check for check in own if check.condition.kind == "limit"), *own]
-    for condition in _conditions(known) if donors else ():
-        donor = next((check for check in own if check.condition.place == condition.place), donors[0])
-        yield donor.guess(condition, instead(donor, condition))
+    others = [check for check in known.every if check.condition.kind in ("form", "impossible") and not check.is_guess]
+    for condition in _conditions(known):
+        # Operations that take the same member check it in the same way.
+        same = (check for check in (*own, *others) if check.condition.place == condition.place)
+        limits = (check for check in own if check.condition.kind == "limit")
+        if donor := next(same, None) or next(limits, None) or next(iter(own), None):
+            yield donor.guess(condition, instead(donor, condition))
 
 
 def _conditions(known: KnownOperation) -> Iterator[Condition]:

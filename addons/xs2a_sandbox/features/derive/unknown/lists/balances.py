@@ -9,7 +9,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.forms import count_digits, date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
@@ -80,9 +80,9 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
             value = dict(leaves(one.document)).get(balance.place) if one.document is not None else None
             if value is not None:
                 scopes.add(one, {balance.name: value})
-        if balance.is_exact:
-            for each in balance.taken:
-                _tell_cover(scopes, balance, each)
+        for each in balance.taken:
+            _tell_cover(scopes, balance, each)
+            if balance.is_exact:
                 _tell_cover_to_decisions(scopes, balance, each)
     return found
 
@@ -214,23 +214,59 @@ def _state(scopes: ExchangeScopes, thing: LearnedThing, one: SeenExchange) -> An
 def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
     """Give the balance to the requests that create what is taken from it, to learn when it does not cover them."""
     operation, amount = taken.kind.made_by, ("body", *taken.amount)
-    refused = [one for one in operation.seen if not scopes.is_ok[one] and _is_money(one.at(amount))]
+    with_amount = [one for one in operation.seen if _is_money(one.at(amount))]
+    payers = _find_payers(scopes, balance, taken, with_amount)
+    refused = [one for one in with_amount if not scopes.is_ok[one] and one in payers]
     most = max((_number(one.at(amount)) for one in refused), default=Decimal())
-    for lookup in scopes.lookups[operation]:
-        if lookup.rows is balance.per.rows:
-            for one in refused:
-                account = scopes.row_key(lookup, one)
-                if account and account not in balance.start and _number(one.at(amount)) < most:
-                    # Nobody has read this balance, but it does not cover a payment below the limit.
-                    half = _number(one.at(amount)) / 2
-                    balance.start[account] = _like(next(iter(balance.start.values())), half)
-            for one in operation.seen:
-                account = scopes.row_key(lookup, one)
-                if account in balance.start:
-                    scopes.add(one, {balance.name: _left(scopes, balance, scopes.scope(one)["let"][lookup.name], one)})
-            example = dict(leaves(taken.kind.example.body)).get(taken.amount)
-            source = f"({number_source(example, source_of(amount))} or 0) > let.{balance.name}"
-            scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
+    for one in refused:
+        key = _key(balance, payers[one])
+        if key not in balance.start and _number(one.at(amount)) < most:
+            # Nobody has read this balance, but it does not cover a payment below the limit.
+            half = _number(one.at(amount)) / 2
+            balance.start[key] = _like(next(iter(balance.start.values())), half)
+    for one, account in payers.items():
+        if not balance.is_exact:
+            is_covered = scopes.is_ok[one] or not _is_told_by_amount(scopes, one, amount, with_amount)
+            scopes.add(one, {balance.name: _number(one.at(amount)) - (not is_covered)})
+        elif _key(balance, account) in balance.start:
+            scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
+    if payers:
+        example = dict(leaves(taken.kind.example.body)).get(taken.amount)
+        source = f"({number_source(example, source_of(amount))} or 0) > let.{balance.name}"
+        scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
+
+
+def _find_payers(
+    scopes: ExchangeScopes, balance: Balance, taken: Taken, ones: Sequence[SeenExchange]
+) -> dict[SeenExchange, Mapping[str, Any]]:
+    """Return the accounts that requests of a thing name, by their ids or by other members such as IBANs."""
+    operation, rows = taken.kind.made_by, balance.per.rows
+    lookup = next((one for one in scopes.lookups[operation] if one.rows is rows), None)
+    if lookup:
+        named = {one: scopes.scope(one)["let"][lookup.name] for one in ones}
+    elif rows and taken.of[0] == "sent":
+        place = ("body", *taken.of[1:])
+        balance.payers[operation] = source_of(place)
+        named = {
+            one: next((row for row in rows.entries if row.get(taken.member) == one.at(place)), None) for one in ones
+        }
+    else:
+        return {}
+    return {one: account for one, account in named.items() if account}
+
+
+def _is_told_by_amount(scopes: ExchangeScopes, one: SeenExchange, amount: Place, ones: Sequence[SeenExchange]) -> bool:
+    """Return whether only its amount tells a request from an accepted one, and has at least as many digits as all of
+    these: pseudonyms keep their number.
+    """
+    accepted = [other for other in ones if scopes.is_ok[other]]
+    digits = max((count_digits(_number(other.at(amount))) for other in accepted), default=0)
+    is_alike = any(_without(one, amount) == _without(other, amount) for other in accepted)
+    return is_alike and count_digits(_number(one.at(amount))) >= digits
+
+
+def _without(one: SeenExchange, amount: Place) -> list[tuple[Place, Any]]:
+    return [(place, value) for place, value in one.slots() if place != amount and place[0] == "body"]
 
 
 def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
@@ -259,8 +295,13 @@ def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Ta
 
 def _left(scopes: ExchangeScopes, balance: Balance, account: Mapping[str, Any], one: SeenExchange) -> Decimal:
     """Return what an account has before an exchange."""
-    key = str(account[balance.per.rows.key]) if balance.per.rows else ""
-    return _number(balance.start[key]) - sum((_sum(scopes, account, each, one) for each in balance.taken), Decimal())
+    return _number(balance.start[_key(balance, account)]) - sum(
+        (_sum(scopes, account, each, one) for each in balance.taken), Decimal()
+    )
+
+
+def _key(balance: Balance, account: Mapping[str, Any]) -> str:
+    return str(account[balance.per.rows.key]) if balance.per.rows else ""
 
 
 def _like(example: Any, number: Decimal) -> Any:

@@ -20,6 +20,8 @@ _TO = ("to", "until", "before", "end", "max", "bis")
 """Parts of the names of parameters for the last day."""
 _TELLING = 4
 """So many equal values show that an entry is a payment, also if the list has no other entries."""
+_TELLING_LATE = 3
+"""So many show it for an entry of a day before that on which it was read."""
 _PERIODS = {"from": ("to",), "since": ("until", "before"), "start": ("end",), "after": ("before",)}
 """Words in the names of parameters for the first day of a period, and for its last day."""
 
@@ -118,7 +120,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
             if keys and any(all(row.get(key) == known.get(key) for key in keys) for known in entries):
                 continue
             thing = None if listing.kind else _booked_by(scopes, listing, one, row)
-            if thing and (entries or _tells_all(thing, row)):
+            if thing and (entries or _count_told(thing, row) >= _TELLING):
                 listing.booked.append((thing, one, row))
             else:
                 entries.append(row)
@@ -157,9 +159,11 @@ def _booked_by(
 ) -> LearnedThing | None:
     """Return the payment that has become an entry: it was made before, and has the same amount.
 
-    The entry is of the same day, unless redaction has hidden the days.
+    The entry is of that day, or it has much of the payment and is of a day since then. Redaction may have hidden the
+    days.
     """
-    if listing.form and listing.form.day(row[listing.day]) != one.time.date():
+    day = listing.form.day(row[listing.day]) if listing.form else None
+    if day and day > one.time.date():
         return None
     if not listing.form and not scopes.is_redacted:
         return None
@@ -167,15 +171,18 @@ def _booked_by(
     named = [thing for _, thing in scopes.found(one)]
     for thing in (thing for thing in scopes.world.things if thing not in named):
         sent = thing.created.body if thing.kind in scopes.machines else None
+        is_late = day is not None and day < one.time.date()
+        if day and is_late and (day < thing.created.time.date() or _count_told(thing, row) < _TELLING_LATE):
+            continue
         if thing.created.number < one.number and isinstance(sent, Mapping) and not amounts.isdisjoint(_numbers(sent)):
             return thing
     return None
 
 
-def _tells_all(thing: LearnedThing, row: Mapping[str, Any]) -> bool:
-    """Return whether an entry has so much of a payment's request that it can be no other one."""
+def _count_told(thing: LearnedThing, row: Mapping[str, Any]) -> int:
+    """Return how many values of an entry the payment's request has, too."""
     sent = {str(value) for _, value in leaves(thing.created.body)}
-    return sum(len(str(value)) > 3 and str(value) in sent for _, value in leaves(row)) >= _TELLING
+    return sum(len(str(value)) > 3 and str(value) in sent for _, value in leaves(row))
 
 
 def _numbers(document: Any) -> Iterator[Decimal]:

@@ -24,7 +24,7 @@ class NamedAccounts:
 
     `place` is in the request that makes the thing, or in the customer's form if it begins with "form". The numbers are
     a list there. `member` is the one of its entries that has the number, if they are objects. A single word stands for
-    all accounts.
+    all accounts, also one of `words` in the list.
     """
 
     kind: ThingKind
@@ -32,6 +32,7 @@ class NamedAccounts:
     rows: Rows
     number: str
     member: Place = ()
+    words: tuple[str, ...] = ()
 
     def lets(
         self, lookups: Sequence[ThingLookup], operation: LearnedOperation, known: Mapping[str, Any]
@@ -81,6 +82,10 @@ class NamedAccounts:
             named = f"{lists} | dictsort | map('last') | reject('string') | reject('none') | sum(start=[])"
             return f"({named}{member} | unique | list) or none"
         named = expression(f"let.{access.name}.sent", self.place)
+        if self.words:
+            numbers = f"({named}{member} | list)"
+            every = f"{numbers} | select('in', {literal(list(self.words))}) | list"
+            return f"{numbers} if {named} is not none and not ({every}) else none"
         return f"{named}{member} | list if {named} is not string and {named} is not none else none"
 
     def add_checks(self, scopes: ExchangeScopes, operation: LearnedOperation, known: list[LearnedCheck]) -> None:
@@ -137,7 +142,8 @@ def find_named_accounts(scopes: ExchangeScopes) -> list[NamedAccounts]:
             continue
         kind, number = access.kinds[0][0], numbers[0]
         if place := _find_numbers(kind, [row[number] for row in rows.entries]):
-            found.append(NamedAccounts(kind, place[0], rows, number, place[1]))
+            every = _find_words(kind, *place, [row[number] for row in rows.entries])
+            found.append(NamedAccounts(kind, place[0], rows, number, place[1], every))
             continue
         words = [(place, value) for place, value in leaves(kind.example.body) if isinstance(value, str)]
         listed = rows.at[-1] if rows.at else ""
@@ -160,3 +166,14 @@ def _find_numbers(kind: ThingKind, numbers: Sequence[str]) -> tuple[Place, Place
                 if value in numbers:
                     return ("form", name), ()
     return None
+
+
+def _find_words(kind: ThingKind, place: Place, member: Place, numbers: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that a list for account numbers has, such as one for all accounts."""
+    texts = [
+        value
+        for thing in kind.things
+        for at, value in leaves(thing.created.body)
+        if at[: len(place)] == place and at[len(place) + 1 :] == member and isinstance(value, str)
+    ]
+    return tuple(dict.fromkeys(text for text in texts if text not in numbers and text.isalpha()))

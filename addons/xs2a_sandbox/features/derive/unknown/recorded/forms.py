@@ -114,6 +114,11 @@ def read_number(value: Any) -> Decimal | None:
     return None
 
 
+def count_digits(number: Decimal) -> int:
+    """Return the number of digits before the point."""
+    return len(str(int(abs(number))))
+
+
 def number_source(example: Any, source: str) -> str:
     """Return the expression that reads a number that is written like the example."""
     if read_number(example) is None:

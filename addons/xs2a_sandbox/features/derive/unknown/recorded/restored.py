@@ -35,7 +35,7 @@ def restore(tape: Tape) -> Tape:
     never recorded.
     """
     entries = _put_authorizations(_name_dropped_members(_name_dropped(tape.entries)))
-    words = _find_words(entries)
+    words = {**_find_words(entries), **_find_header_names(entries)}
     return replace(tape, entries=tuple(_replace_words(entry, words) for entry in entries) if words else entries)
 
 
@@ -66,9 +66,33 @@ def _find_words(entries: Sequence[Exchange]) -> dict[str, str]:
     }
 
 
+def _find_header_names(entries: Sequence[Exchange]) -> dict[str, str]:
+    """Return names of headers by their pseudonyms in errors about requests without them.
+
+    A pseudonym has the form of the name. Once a request had the header, redaction knows that it is a name.
+    """
+    every = {name for entry in entries for name, _ in entry.headers if "-" in name}
+    names: dict[str, str] = {}
+    for entry in entries if any(entry.redactions for entry in entries) else ():
+        own = {name.lower() for name, _ in entry.headers}
+        lacking = {_form(name): name for name in every if name.lower() not in own}
+        told = leaves(body.read(entry.answer_body).value) if entry.status >= 400 else ()
+        for text in {value for _, value in told if isinstance(value, str) and not is_words(value)} - every:
+            if name := lacking.get(_form(text)):
+                names[text] = name
+    return names
+
+
+def _form(text: str) -> str:
+    return re.sub(r"[a-z]", "a", re.sub(r"[A-Z]", "A", text))
+
+
 def _replace_words(entry: Exchange, words: Mapping[str, str]) -> Exchange:
+    every = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    known = re.compile(rf"(?<![A-Za-z])(?:{every})(?![A-Za-z])")
+
     def change(text: str) -> str:
-        return re.sub(r"[a-z]+", lambda found: words.get(found[0], found[0]), text)
+        return known.sub(lambda found: words[found[0]], text)
 
     def change_bytes(content: bytes) -> bytes:
         try:

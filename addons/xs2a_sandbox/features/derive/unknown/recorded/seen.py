@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
@@ -31,7 +31,8 @@ _FORM = "application/x-www-form-urlencoded"
 class SeenExchange:
     """One exchange. `time` is the bank's, if its answer has one. `document` is the JSON of the answer, or None.
 
-    `parameters` are filled in once the operation is known.
+    `parameters` are filled in once the operation is known. `has_pseudonyms` says that redaction has changed the
+    exchange.
     """
 
     number: int
@@ -52,6 +53,7 @@ class SeenExchange:
     text: str
     is_note: bool
     bank: str = ""
+    has_pseudonyms: bool = False
     parameters: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -87,8 +89,8 @@ class SeenExchange:
 
 def see(tape: Tape) -> list[SeenExchange]:
     return [
-        as_seen(number, place, entry)
-        for number, (entry, place) in enumerate(zip(tape.entries, tape.places, strict=True), 1)
+        replace(as_seen(number, place, entry), has_pseudonyms=key is not None and entry.redactions > 0)
+        for number, (entry, key, place) in enumerate(zip(tape.entries, tape.keys, tape.places, strict=True), 1)
         if not entry.cut
     ]
 
@@ -123,7 +125,7 @@ def as_seen(number: int, place: str, entry: Exchange) -> SeenExchange:
 
 
 def are_redacted(seen: Iterable[SeenExchange]) -> bool:
-    return any(DROPPED in one.headers.values() or one.is_note for one in seen)
+    return any(one.has_pseudonyms or DROPPED in one.headers.values() or one.is_note for one in seen)
 
 
 def bank_time(entry: Exchange) -> datetime:

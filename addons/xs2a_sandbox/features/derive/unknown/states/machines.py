@@ -86,7 +86,22 @@ class ByPayments:
     one: SeenExchange
 
 
-type Change = ByRequest | ByTime | ByEnd | ByReading | ByPayments | ByNewer
+@dataclass(frozen=True)
+class IfUncovered:
+    """The state is `after` if a balance does not cover the amount: if the condition holds for the request `one`.
+
+    It is so with this request, in place of the usual state, or so many seconds after the state `before`. A new
+    thing has no state `before`.
+    """
+
+    before: Any
+    after: Any
+    condition: str
+    one: SeenExchange
+    seconds: int = 0
+
+
+type Change = ByRequest | ByTime | ByEnd | ByReading | ByPayments | ByNewer | IfUncovered
 
 
 @dataclass
@@ -102,11 +117,12 @@ class StateMachine:
     by_reading: list[ByReading] = field(default_factory=list)
     by_payments: list[ByPayments] = field(default_factory=list)
     by_newer: list[ByNewer] = field(default_factory=list)
+    uncovered: list[IfUncovered] = field(default_factory=list)
 
     @property
     def changes(self) -> list[Change]:
         later: list[Change] = [*self.by_time, *self.by_end, *self.by_reading, *self.by_payments, *self.by_newer]
-        return [*self.by_request, *later]
+        return [*self.by_request, *later, *(one for one in self.uncovered if one.before is not None)]
 
     @property
     def words(self) -> list[Any]:

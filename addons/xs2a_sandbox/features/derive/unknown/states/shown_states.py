@@ -65,10 +65,16 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
         for other, document in _nested(world, one.document) if world.is_ok[one] else ():
             if other is not thing and other.created.number < one.number:
                 other.events.append(one)
-                shown[other] += [(one, name, value) for name, value in document.items() if is_word(value)]
+                said = list(_said_of(other.kind, document))
+                own = [] if said and _is_about(thing, document) else document.items()
+                shown[other] += [(one, name, value) for name, value in (*said, *own) if is_word(value)]
         if thing is None:
             continue
         thing.events.append(one)
+        for owner in _find_named_above(world, thing, one):
+            if said := list(_said_of(owner.kind, one.document)):
+                owner.events.append(one)
+                shown[owner] += [(one, name, value) for name, value in said]
         is_redirect = one.status in REDIRECTS
         if is_redirect:
             link = urlsplit(one.answer_headers.get("location", ""))
@@ -93,6 +99,27 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             if place != world.envelope and not _is_of_other(world, thing, one, place):
                 shown[thing].append((one, name, value))
     return shown
+
+
+def _is_about(thing: LearnedThing | None, document: Mapping[str, Any]) -> bool:
+    """Return whether an object has the id of a thing, so that what else it has is about this thing."""
+    told = thing.kind.told.get(thing.kind.id) if thing else None
+    return bool(thing and told and str(document.get(str(told[1][-1]))) == str(thing.keys[thing.kind.id][0]))
+
+
+def _find_named_above(world: World, thing: LearnedThing, one: SeenExchange) -> list[LearnedThing]:
+    """Return the other things that the path of a request names."""
+    named = (other for use, other in world.named(one) if use.place[0] == "path" and other is not thing)
+    return list(dict.fromkeys(named))
+
+
+def _said_of(kind: ThingKind, document: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what an answer about something else says of a thing of this kind: `transferPhase` is its `phase`."""
+    own = re.compile(rf"{re.escape(kind.name)}_?([A-Z]\w+|(?<=_)\w+)")
+    for place, value in leaves(document):
+        found = own.fullmatch(str(place[-1])) if place and is_word(value) else None
+        if found:
+            yield found[1][0].lower() + found[1][1:], value
 
 
 def find_shown_below(world: World, thing: LearnedThing, member: str) -> Iterator[tuple[SeenExchange, str, Any]]:

@@ -106,7 +106,7 @@ def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> N
     if not fresh and chosen is None:
         return
     above = [thing for thing in world.things for text in one.parameters.values() if text in thing.key_texts]
-    if above and (one.status != 201 or _are_names_of(world, above[-1], one, fresh, used)):
+    if above and (not _is_created(one, fresh) or _are_names_of(world, above[-1], one, fresh, used)):
         thing = above[-1]
     else:
         kind = world.made_by(operation)
@@ -127,6 +127,12 @@ def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> N
             name = new_name(name, {*thing.keys, *thing.kind.told}, "_")
             thing.kind.told[name] = told
         thing.keys[name] = (value, one.number)
+
+
+def _is_created(one: SeenExchange, fresh: _Fresh) -> bool:
+    """Return whether an answer tells that something of its own is there now, or will be soon, below the path."""
+    location = one.answer_headers.get("location", "")
+    return one.status == 201 or any(location.endswith(f"/{'/'.join(one.path)}/{text}") for text in fresh)
 
 
 def _are_names_of(world: World, thing: LearnedThing, one: SeenExchange, fresh: _Fresh, used: _Uses) -> bool:

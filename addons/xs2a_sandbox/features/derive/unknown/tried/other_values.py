@@ -65,9 +65,12 @@ def invent_values(
     seen: Sequence[SeenExchange],
     is_ok: Mapping[SeenExchange, bool],
     personal: Collection[Place] = (),
+    shared: Collection[Place] = (),
     country: str | None = None,
 ) -> OtherValues:
-    """Return other values. `personal` are places of names and secrets; `country` is that of IBANs without it."""
+    """Return other values. `personal` are places of names and secrets, `shared` those of codes that are the same for
+    all customers, and `country` is that of IBANs without it.
+    """
     sent: dict[str, _Sent] = {}
     accepted: set[str] = set()
     told: set[str] = set()
@@ -77,6 +80,7 @@ def invent_values(
         sent |= texts
         accepted |= texts.keys() if is_ok[one] else set()
         told |= {text for _, value in answer_values(one) for text in parts(value)} - sent.keys()
+        told |= set(re.findall(r'value="([^"]+)"', one.text)) - sent.keys()
     amounts = [abs(found.amount) for text, found in sent.items() if text in accepted and found.amount is not None]
     most = max(amounts, default=Decimal(0))
     names: tuple[dict[str, str], dict[str, str]] = {}, {}
@@ -85,7 +89,7 @@ def invent_values(
         if found.amount is not None:
             factor = _LESS if is_good else _MORE if abs(found.amount) > most else Decimal(1)
             names[is_good][text] = _scale(text, found.amount * factor)
-        elif isinstance(found.value, str) and not date_form(text):
+        elif isinstance(found.value, str) and not date_form(text) and not (is_good and found.place in shared):
             is_free = found.place in personal or (is_redacted and not is_words(text))
             names[is_good][text] = _other_text(found, random, is_good, is_free, country)
     return OtherValues(accepted=names[True], refused=names[False])
@@ -126,6 +130,9 @@ def _other_text(found: _Sent, random: Random, is_good: bool, is_free: bool, coun
     if any(map(str.isdecimal, text)):
         is_id = len(text) >= _SHORTEST_ID and not re.fullmatch(r"[v\d.]+", text)
         return _other_form(text, random) if is_id else text
+    if re.fullmatch(r"[a-z]+([.:_-][a-z]+)+", text) and is_words(text):
+        # A right, such as accounts.read.
+        return text
     if re.search("[ @.]", text) or (re.fullmatch("[A-Z][a-z]+", text) and not is_words(text)):
         # Names differ in length, too.
         return re.sub(

@@ -67,6 +67,8 @@ def _title(name: str) -> str:
 
 
 def _replace(value: Any, old: str, new: str) -> Any:
+    if old.startswith("{{"):
+        return change_texts(value, lambda text: new if text == old else text)
     word = rf"(?<![A-Za-z0-9]){re.escape(old)}(?![A-Za-z0-9])"
     return change_texts(value, lambda text: text if "{{" in text else re.sub(word, lambda _: new, text))
 

@@ -15,7 +15,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
-from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, write_account
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, write_account
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.written.templates import below, is_equal, is_telling
 
@@ -180,7 +180,7 @@ def _booked(
             )
             when += next(same, "")
         day = _booking_day(scopes, kind, snapshot["state"])
-        entry = {name: _entry_value(scopes, one, value, thing.created.body, day) for name, value in row.items()}
+        entry = {name: _entry_value(scopes, one, value, thing, day) for name, value in row.items()}
         yield kind, when, entry
 
 
@@ -213,13 +213,13 @@ def _booking_day(scopes: ExchangeScopes, kind: ThingKind, state: Any) -> str:
     return day
 
 
-def _entry_value(scopes: ExchangeScopes, one: SeenExchange, value: Any, sent: Any, day: str) -> Any:
+def _entry_value(scopes: ExchangeScopes, one: SeenExchange, value: Any, thing: LearnedThing, day: str) -> Any:
     """Return a value of an entry as a template of the thing that it comes from."""
     if isinstance(value, Mapping):
-        return {name: _entry_value(scopes, one, inner, sent, day) for name, inner in value.items()}
-    if (form := date_form(value)) and form.day(value) == one.time.date():
+        return {name: _entry_value(scopes, one, inner, thing, day) for name, inner in value.items()}
+    if (form := date_form(value)) and thing.created.time.date() <= form.day(value) <= one.time.date():
         return braced(form.write("thing.since" if form.has_time else day))
-    for source, known in below("thing.sent", sent):
+    for source, known in below("thing.sent", thing.created.body):
         if is_equal(known, value) and is_telling(value):
             return braced(source + (" or ''" if isinstance(value, str) else ""))
         are_numbers = isinstance(value, int | Decimal) and isinstance(known, int | Decimal)

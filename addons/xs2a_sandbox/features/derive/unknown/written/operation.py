@@ -119,8 +119,11 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Suc
             lets["entries"] = "{{ let.chosen or " + lets["entries"].removeprefix("{{ ")
     conditions = [check.condition for check in learned.checks[operation]]
     conditions += [condition for condition, _ in oks if condition]
+    sources = [condition.source for condition in conditions]
+    uncovered = (one for machine in scopes.machines.values() for one in machine.uncovered)
+    sources += [one.condition for one in uncovered if scopes.world.operation_of[one.one] is operation]
     for balance in learned.balances:
-        is_checked = any(balance.name in condition.source for condition in conditions)
+        is_checked = any(balance.name in source for source in sources)
         if is_checked and operation in balance.payers:
             lets |= payer_lets(balance, operation)
         for lookup in scopes.lookups[operation]:
@@ -160,7 +163,7 @@ def _count_attempts(
     """Return the number of wrong secrets so far, if there can be too many."""
     if not any(check.condition.kind == "attempts" and check.condition.name == lookup.name for check in checks):
         return {}
-    wrong = literal([names[check] for check in checks if check.condition.kind == "credentials"])
+    wrong = literal([names[check] for check in checks if check.condition.kind in ("credentials", "secret")])
     name = f"let.{lookup.name}.wrong"
     return {"wrong": braced(f"{name} + 1 if let.outcome in {wrong} else {name}")}
 

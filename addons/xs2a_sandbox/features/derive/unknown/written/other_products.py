@@ -51,7 +51,7 @@ def _rewrite(
 ) -> WrittenOperation | None:
     """Return an operation on things of another kind as one on things of this kind, or None if it is about neither."""
     path = str(one.value.get("path", ""))
-    if f"/{theirs}/{{" not in path:
+    if not re.search(rf"/{re.escape(theirs)}/.*\{{", path):
         return None
     name = re.compile(rf"(?<![A-Za-z0-9])(all_|our_)?{re.escape(other.name)}(?=(?:_state|_after|_uses)?\b|-now)")
 

@@ -20,6 +20,7 @@ MISSING = object()
 _INTERNAL = frozenset("state sent headers form of made since lifetime ended kind number".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
+_ERROR_CODE = re.compile(r"[A-Za-z]{1,8}[-_.]?\d{1,5}")
 _OF_SOME_PAGES = [f"{{{{ let.{name} }}}}" for name in ("previous_cursor", "next_cursor", "next_link", "next_page")]
 """What the first or the last page lacks."""
 
@@ -187,13 +188,17 @@ class Templates:
         return None
 
     def _is_random(self, text: str) -> bool:
+        if _ERROR_CODE.fullmatch(text) and not self._scopes.is_ok.get(self._ones[0], False):
+            return False
         looks_like_id = len(text) >= 8 and self._scopes.world.ids.has(text) and text not in self._scopes.row_texts
         return looks_like_id and re.fullmatch(r"[A-Za-z0-9_.-]+", text) is not None and not date_form(text)
 
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
         first = values[0]
         own = self._members.get(str(place[-1]), ()) if place else ()
-        for source in (*own, *self._named, *self._echoes(place)):
+        # A null may be what pages lack, but it is no balance of an unknown account.
+        named = self._named if any(values) else [one for one in self._named if braced(one) in _OF_SOME_PAGES]
+        for source in (*own, *named, *self._echoes(place)):
             if self._gives(source, values):
                 return source
         if not all(value is MISSING or is_telling(value) for value in values) and all(

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
@@ -54,15 +54,20 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
             state, steps = change.after, steps + 1
             unless += f" and {expression('it.sent', change.unless)} is none" if change.unless else ""
             changes.append((change.seconds, start, state, steps, unless))
+    uncovered = [one for one in machine.uncovered if one.seconds]
     end = _end(scopes.world, kind, machine)
     begins = [one for one in machine.by_end if one.is_first_day]
-    if not changes and not end and not begins and not machine.by_payments and not machine.by_newer:
+    if not changes and not uncovered and not end and not begins and not machine.by_payments and not machine.by_newer:
         return {"merge": ["{{ it }}"]}
     state_now, version = "it.state", "it.version"
     for seconds, start, state, steps, unless in sorted(changes, key=lambda change: change[0]):
         when = f"it.state == {literal(start)} and clock.seconds >= it.since + {seconds}{unless}"
         state_now = f"{literal(state)} if {when} else {state_now}"
         version = f"it.version + {steps} if {when} else {version}"
+    for one in uncovered:
+        when = f"it.state == {literal(one.before)} and it.uncovered and clock.seconds >= it.since + {one.seconds}"
+        state_now = f"{literal(one.after)} if {when} else {state_now}"
+        version = f"it.version + 1 if {when} else {version}"
     for begin in begins:
         form = next(form for value in _values_at(kind, begin.place) if (form := date_form(value)))
         day = form.read(expression("it.sent", begin.place))
@@ -147,6 +152,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "version": 1,
         "state": _write_first_state(scopes, machine) if machine else "there",
         "reads": 0,
+        **({"uncovered": _write_uncovered(scopes, operation, machine)} if machine and machine.uncovered else {}),
         **({"paid": 0} if machine and machine.by_payments else {}),
         "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
@@ -160,6 +166,14 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
     }
 
 
+def _write_uncovered(scopes: ExchangeScopes, operation: LearnedOperation, machine: StateMachine) -> Any:
+    """Return whether a balance does not cover a thing, which only shows later."""
+    for one in machine.uncovered:
+        if one.seconds and scopes.world.operation_of[one.one] is operation:
+            return braced(one.condition)
+    return False
+
+
 def _write_first_state(scopes: ExchangeScopes, machine: StateMachine) -> Any:
     """Return the state of a new thing. That of a payment of a later day can be another one."""
     firsts = [
@@ -169,7 +183,8 @@ def _write_first_state(scopes: ExchangeScopes, machine: StateMachine) -> Any:
     for state in dict.fromkeys(first for _, first in firsts if first not in (None, machine.first)):
         mine = [body for body, first in firsts if first == state]
         theirs = [body for body, first in firsts if first != state]
-        for is_so in _tell_apart(scopes, mine, theirs, "body"):
+        uncovered = (one.condition for one in machine.uncovered if one.before is None and one.after == state)
+        for is_so in (*uncovered, *_tell_apart(scopes, mine, theirs, "body")):
             source = f"{literal(state)} if {is_so} else {source}"
             break
     return braced(source) if source != literal(machine.first) else machine.first
@@ -249,6 +264,10 @@ def write_changed(
         after["form"] = {"merge": [braced(f"{name}.form"), braced(sent)]}
     if state != f"{name}.state":
         after["state"] = braced(state)
+    for machine in machines:
+        uncovered = _write_uncovered(scopes, operation, machine)
+        if uncovered and operation is not machine.kind.made_by:
+            after["uncovered"] = uncovered
     return after
 
 
@@ -353,7 +372,9 @@ def _states_by_member(
     for after in [state for state in dict.fromkeys(state for _, state in changed) if state != usual]:
         mine = [body for body, state in changed if state == after]
         theirs = [body for body, state in changed if state != after]
-        yield from ((is_so, after) for is_so in islice(_tell_apart(scopes, mine, theirs, sent), 1))
+        uncovered = (one.condition for one in machine.uncovered if one.one in ones and one.after == after)
+        told = chain(uncovered, _tell_apart(scopes, mine, theirs, sent))
+        yield from ((is_so, after) for is_so in islice(told, 1))
 
 
 def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:

@@ -24,9 +24,10 @@ def write_unread_things(learned: LearnedInterface) -> Iterator[WrittenOperation]
 def _write(learned: LearnedInterface, kind: ThingKind, operation: LearnedOperation) -> WrittenOperation | None:
     """Return the operation that reads a thing where `operation` changes it, or None if there is no such address."""
     scopes, world = learned.scopes, learned.world
-    use = next((use for use in world.uses[operation] if use.kind is kind and use.place[0] == "path"), None)
+    uses = [use for use in world.uses[operation] if use.kind is kind and use.place[0] == "path"]
     lookups = [one for one in scopes.lookups[operation] if one.place[0] == "path" and one.name == kind.name]
-    if use is None or use.key != kind.id or operation.pattern[-1] is not None or len(lookups) != 1:
+    last = ("path", operation.names.get(len(operation.pattern) - 1))
+    if not uses or uses[0].key != kind.id or uses[-1].place != last or len(lookups) != 1:
         return None
     is_read = any(one.pattern == operation.pattern and one.method == "GET" for one in world.operations)
     made = next((one for one in learned.classes[kind.made_by] if any(map(world.made, one.seen))), None)

@@ -1,0 +1,57 @@
+"""States that payments get because a balance does not cover them: at once, or a while after they were accepted."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.states.machines import IfUncovered, StateMachine
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
+
+type _Branch = tuple[Any, int, SeenExchange]
+"""The state that a thing got, after so many seconds, and the last request before that."""
+
+
+def add_uncovered(scopes: ExchangeScopes) -> None:
+    for machine in scopes.machines.values():
+        machine.uncovered = list(_find(scopes, machine))
+
+
+def _find(scopes: ExchangeScopes, machine: StateMachine) -> Iterator[IfUncovered]:
+    branches: dict[Any, list[_Branch]] = {}
+    for thing in machine.kind.things:
+        for before, branch in _branches(machine, thing):
+            branches.setdefault(before, []).append(branch)
+    for before, found in branches.items():
+        usual = found[0][0]
+        for after in dict.fromkeys(state for state, _, _ in found if state != usual):
+            mine = [(seconds, one) for state, seconds, one in found if state == after]
+            theirs = [one for state, _, one in found if state != after]
+            operation = scopes.world.operation_of[mine[0][1]]
+            if condition := _find_cover(scopes, operation, [one for _, one in mine], theirs):
+                yield IfUncovered(before, after, condition.source, mine[0][1], mine[0][0])
+
+
+def _branches(machine: StateMachine, thing: LearnedThing) -> Iterator[tuple[Any, _Branch]]:
+    """Yield each state of a thing with what came after it. Before its first state, there was None."""
+    requests = {one.number: one for one in [thing.created, *thing.events]}
+    yield None, (thing.first, 0, thing.created)
+    last, state = thing.created, thing.first
+    for change in thing.changes:
+        if change.by == "request" and change.number in requests:
+            last = requests[change.number]
+        by_time = next((one.seconds for one in machine.by_time if one.before == state), 0)
+        yield state, (change.state, by_time if change.by == "time" else 0, last)
+        state = change.state
+
+
+def _find_cover(
+    scopes: ExchangeScopes, operation: LearnedOperation, mine: Sequence[SeenExchange], theirs: Sequence[SeenExchange]
+) -> Condition | None:
+    """Return the condition that only the balances of some accepted requests do not cover their amounts."""
+    same = [one for one in theirs if scopes.world.operation_of[one] is operation]
+    covers = scopes.covers.get(operation, ()) if same else ()
+    own = (one for one in covers if all(scopes.holds(one.source, each) for each in mine))
+    return next((one for one in own if not any(scopes.holds(one.source, each) for each in same)), None)
