@@ -16,9 +16,11 @@ from uuid import NAMESPACE_URL, uuid5
 import httpx
 
 from tests.foreign_banks import (
+    adda_journeys,
     ammer_journeys,
     brenta_journeys,
     bursztyn_journeys,
+    clyde_journeys,
     corrib_journeys,
     cottonwood_journeys,
     dallae_journeys,
@@ -44,13 +46,16 @@ from tests.foreign_banks import (
     struma_journeys,
     tajo_journeys,
     tisza_journeys,
+    venta_journeys,
     vistula_journeys,
     yarrow_journeys,
     zeytin_journeys,
 )
+from tests.foreign_banks.adda import Adda
 from tests.foreign_banks.ammer import Ammer
 from tests.foreign_banks.brenta import Brenta
 from tests.foreign_banks.bursztyn import Bursztyn
+from tests.foreign_banks.clyde import Clyde
 from tests.foreign_banks.corrib import Corrib
 from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
@@ -80,6 +85,7 @@ from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.struma import Struma
 from tests.foreign_banks.tajo import Tajo
 from tests.foreign_banks.tisza import Tisza
+from tests.foreign_banks.venta import Venta
 from tests.foreign_banks.vistula import Vistula
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 from tests.foreign_banks.yarrow import Yarrow
@@ -930,4 +936,9 @@ BANKS = {
         r"\b(?:cns_[0-9A-Za-z]{16}|TJ[OP]\d{13}|aut_[0-9a-f]{12})\b",
         "(consent|transaction|sca)Status",
     ),
+    "venta": Foreign(
+        Venta, venta_journeys.first, venta_journeys.second, r"\b(?:V[CTA]-\d{5}-\d{4})\b", "state|scaState"
+    ),
+    "clyde": Foreign(Clyde, clyde_journeys.first, clyde_journeys.second, r"\b(?:dac|pyc|pmt)_[0-9A-Z]{12}\b", "stage"),
+    "adda": Foreign(Adda, adda_journeys.first, adda_journeys.second, r"\b[CB]\d\d-[A-Z0-9]{4}-[A-Z0-9]{4}\b", "stato"),
 }

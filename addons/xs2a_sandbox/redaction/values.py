@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from threading import Lock, get_ident
@@ -107,6 +107,7 @@ def _between(text: str, censor: "ValueRedactor") -> str:
     return splice(text, ((start, end, censor.shape(words)) for start, end, words in strange))
 
 
+_LETTERS_OF_AN_ID = 14
 _SHORTEST, _LONGEST = 5, 200
 """The shortest and longest remembered texts: shorter ones occur everywhere, longer ones are not names or numbers."""
 
@@ -279,10 +280,18 @@ class ValueRedactor:
     def trust_path(self, target: str, method: str) -> None:
         """Keep, from now on, the words of the interface in the path of a request to the bank."""
         segments = [unquote(segment) for segment in target.partition("?")[0].split("/")]
-        words = {segments[place] for place in allowlist.find_words(segments, method) if segments[place]}
+        words = {segments[place] for place in self._find_words(segments, method) if segments[place]}
         if not words <= self._words:
             with self._lock:
                 self._words |= words
+
+    def _find_words(self, segments: Sequence[str], method: str = "") -> set[int]:
+        """Return the places of words of the interface. Many letters that an answer has told before are an id."""
+        return {
+            place
+            for place in allowlist.find_words(segments, method)
+            if len(segments[place]) < _LETTERS_OF_AN_ID or not self.remembered.knows(segments[place])
+        }
 
     def is_trusted(self, host: str) -> bool:
         low = host.lower()
@@ -529,7 +538,7 @@ class ValueRedactor:
         start = f"{scheme}://{self.host(authority)}" if scheme else ""
         segments = path.split("/")
         is_of_the_bank = not scheme or self.is_trusted(authority.rpartition("@")[2])
-        kept = allowlist.find_words(segments) if is_of_the_bank else ()
+        kept = self._find_words(segments) if is_of_the_bank else ()
         path = "/".join(
             segment if place in kept else self._segment(segment, depth) for place, segment in enumerate(segments)
         )

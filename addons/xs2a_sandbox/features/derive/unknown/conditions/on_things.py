@@ -17,9 +17,11 @@ from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, 
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+from xs2a_sandbox.redaction.vocabulary import humps
 
 _ABOUT_NUMBER = (403, 409, 429)
 """Statuses of errors about too many things."""
+_VERBS = frozenset("access detail get list query read see show view".split())
 _LIFETIMES = (60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 86400)
 
 
@@ -272,8 +274,11 @@ def _word_lists(bodies: Sequence[dict[str, Any]]) -> Iterator[tuple[Place, list[
 
 
 def _is_right(word: str, part: str) -> bool:
-    """Return whether a word is that of a path, in the plural, or begins with a verb: `see-accounts`."""
-    return word.lower() in (part, f"{part}s") or re.split("[-_:]", word.lower())[1:] == [part]
+    """Return whether a word is that of a path, in the plural, or with a verb: `see-accounts`, `accounts.read`."""
+    if word.lower() in (part, f"{part}s"):
+        return True
+    tokens = [token.lower() for chunk in re.split("[-_:.]", word) for token in humps(chunk)]
+    return len(tokens) > 1 and [token for token in tokens if token not in _VERBS] == [part.lower()]
 
 
 def _rights_to_accounts(

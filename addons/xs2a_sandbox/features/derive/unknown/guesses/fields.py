@@ -52,17 +52,30 @@ def guess_secrets(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 
 def guess_credentials(known: KnownOperation) -> Iterator[LearnedCheck]:
-    """A form with the same two fields as another one takes only the secret that belongs to the name, too."""
+    """A form with the same two fields as another one takes only the secret that belongs to the name, too.
+
+    The other one can be JSON.
+    """
+    if any(one.kind == "credentials" for one in known.conditions) or not known.oks:
+        return
     for check in known.every:
         condition = check.condition
         places = (condition.owner, condition.place)
-        is_new = check.answer.operation is not known.operation and not any(
-            one.kind == "credentials" for one in known.conditions
-        )
-        is_form = condition.kind == "credentials" and all(place[:1] == ("form",) for place in places)
-        if is_new and is_form and known.oks and all(place[-1] in (known.oks[0].form or {}) for place in places):
+        is_other = condition.kind == "credentials" and check.answer.operation is not known.operation
+        is_sent = is_other and all(place[:1] in (("form",), ("body",)) for place in places)
+        if not is_sent or not all(place[-1] in (known.oks[0].form or {}) for place in places):
+            continue
+        if condition.place[0] == "form":
             yield check.guess(condition)
-            return
+        else:
+            name, secret = (("form", place[-1]) for place in places)
+            source = condition.source
+            for place, field in zip(places, (name, secret), strict=True):
+                source = source.replace(source_of(place), source_of(field))
+            wrong = Condition(source, condition.rank, "credentials", secret, owner=name)
+            page = next((one for one in known.oks if one.text), known.oks[0])
+            yield LearnedCheck(wrong, known.invent_page(page, check.answer.status, "wrong-secret"), (), is_guess=True)
+        return
 
 
 def guess_unticked(known: KnownOperation) -> Iterator[LearnedCheck]:

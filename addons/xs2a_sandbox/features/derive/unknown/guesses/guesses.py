@@ -153,8 +153,9 @@ def _donor(known: KnownOperation, condition: Condition) -> LearnedCheck | None:
         refused = [check for check in known.checks if check.condition.kind == "value" and find_mention(check)]
         nearest = [check for check in refused if check.condition.place == condition.place] or nearest
     exact = [check for check in nearest if check.condition.kind == condition.kind]
-    if exact or nearest:
-        return (exact or nearest)[0]
+    same = [check for check in exact if check.condition.place == condition.place and condition.kind == "missing"]
+    if same or exact or nearest:
+        return (same or exact or nearest)[0]
     if condition.kind != "unknown":
         return None
     # What cannot be used twice is refused in the same way if it is unknown.

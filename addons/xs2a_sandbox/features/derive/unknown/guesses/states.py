@@ -167,7 +167,10 @@ def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 def _invent_conflict(known: KnownOperation, lookup: ThingLookup) -> LearnedCheck | None:
     """Return a conflict in the form of the bank's errors, if none was recorded: what is over cannot be cancelled."""
-    if not known.every or known.checks or known.operation.method != "DELETE":
+    machines = known.scopes.machines_of(lookup)
+    ends = [change.after in one.lasts for one in machines for change in known.scopes.changes_by(known.operation, one)]
+    is_word = known.operation.method != "DELETE" and known.operation.pattern[-1] is not None
+    if not known.every or known.checks or not (known.operation.method == "DELETE" or (is_word and all(ends))):
         return None
     answer = known.invent_error(409, "conflict")
     return LearnedCheck(Condition("", 33, "in state", lookup.place, lookup.name), answer, (), is_guess=True)

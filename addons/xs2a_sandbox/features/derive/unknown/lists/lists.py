@@ -109,7 +109,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
     elif scopes.is_redacted:
         listing.is_newest_first = True
     if listing.kind:
-        numbers = [thing.created.number for row in pages[-1][1] for thing in listing.kind.things if _shows(thing, row)]
+        numbers = [thing.created.number for row in pages[-1][1] for thing in listing.kind.things if shows(thing, row)]
         listing.is_newest_first = numbers[:1] > numbers[-1:]
     keys = [rows.key for rows in scopes.world.rows if rows.told_by is operation and rows.at == ("body", *place)]
     for one, rows in pages:
@@ -131,10 +131,10 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
 
 def _is_of(kind: ThingKind, row: Mapping[str, Any]) -> bool:
     """Return whether an entry shows a thing of this kind: it has its key as the answer that made it."""
-    return any(_shows(thing, row) for thing in kind.things)
+    return any(shows(thing, row) for thing in kind.things)
 
 
-def _shows(thing: LearnedThing, row: Mapping[str, Any]) -> bool:
+def shows(thing: LearnedThing, row: Mapping[str, Any]) -> bool:
     told = thing.kind.told.get(thing.kind.id)
     member = str(told[1][-1]) if told and told[1][0] == "body" else thing.kind.id
     return str(row.get(member)) == str(thing.keys[thing.kind.id][0])

@@ -16,6 +16,8 @@ from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperat
 from xs2a_sandbox.features.derive.unknown.things.things import Rows, ThingKind
 
 _KEY_LENGTH = 12
+TICKED = "ticked"
+"""The member of an access with the accounts that the customer has chosen on a page."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,21 @@ class NamedAccounts:
     number: str
     member: Place = ()
     words: tuple[str, ...] = ()
+
+    @property
+    def field(self) -> str:
+        """The field of the customer's form, or an empty text."""
+        return str(self.place[1]) if self.place[0] == "form" else ""
+
+    def read_field(self) -> dict[str, Any]:
+        """Return the named value with all numbers in a form: each has a field of its own."""
+        start = f"{self.field}="
+        return {
+            "each": "{{ request.text | split('&') }}",
+            "as": "field",
+            "when": f"field | matches({literal(f'^{start}.+')})",
+            "give": braced(f"field[{len(start)}:]"),
+        }
 
     def lets(
         self, lookups: Sequence[ThingLookup], operation: LearnedOperation, known: Mapping[str, Any]
@@ -53,16 +70,22 @@ class NamedAccounts:
             if lookup.rows is self.rows:
                 made["numbers"] = braced(self._numbers(access))
                 row = str(known[lookup.name]).removeprefix("{{ ").removesuffix(" }}")
-                other = f"number[-{_KEY_LENGTH}:] == {lookup.source} and number not in ({self._recorded})"
+                other = f"{self._key} == {lookup.source} and number not in ({self._recorded})"
                 made["named"] = named | {"when": other, "give": account}
                 is_own = f"let.numbers is none or {row}[{literal(self.number)}] in let.numbers"
                 made[lookup.name] = braced(f"{row} if {row} and ({is_own}) else let.named[0]")
         return made
 
     @property
+    def _key(self) -> str:
+        """The expression for the key of an account that was not recorded."""
+        return "number" if self.number == self.rows.key else f"number[-{_KEY_LENGTH}:]"
+
+    @property
     def _every(self) -> str:
-        """The expression for the recorded accounts."""
-        return f"let.{self.rows.name}_rows | dictsort | map('last')"
+        """The expression for the recorded accounts, in the order of the recording."""
+        keys = (literal(str(row[self.rows.key])) for row in self.rows.entries)
+        return f"[{', '.join(f'let.{self.rows.name}_rows[{key}]' for key in keys)}]"
 
     @property
     def _recorded(self) -> str:
@@ -71,10 +94,8 @@ class NamedAccounts:
 
     def _numbers(self, access: ThingLookup) -> str:
         """Return the expression for the numbers that an access names. It is null for all accounts."""
-        if self.place[0] == "form":
-            chosen = expression(f"let.{access.name}.form", self.place[1:])
-            # Only the first field of a name is known, so the customer may have chosen more of the recorded accounts.
-            return f"[{chosen}] if {chosen} and {chosen} not in ({self._recorded}) else none"
+        if self.field:
+            return f"{expression('let', (access.name, TICKED))} or none"
         member = f" | map(attribute={literal('.'.join(map(str, self.member)))})" if self.member else ""
         if len(self.place) > 1:
             # Next to this list, such as that for balances, there can be others, such as that for transactions.
@@ -116,8 +137,7 @@ class NamedAccounts:
         """Return an account like the recorded ones, with another number and key."""
         first = self.rows.entries[0]
         number, key = str(first[self.number]), str(first[self.rows.key])
-        new_key = "{{ number[-" + str(_KEY_LENGTH) + ":] }}"
-        return change_texts(first, lambda text: text.replace(number, "{{ number }}").replace(key, new_key))
+        return change_texts(first, lambda text: text.replace(number, "{{ number }}").replace(key, braced(self._key)))
 
 
 def _is_on(check: LearnedCheck, lookup: ThingLookup | None, kind: str) -> bool:
@@ -138,9 +158,15 @@ def find_named_accounts(scopes: ExchangeScopes) -> list[NamedAccounts]:
         access = next(
             (one for one in scopes.lookups[rows.told_by] if len(one.kinds) == 1 and scopes.machines_of(one)), None
         )
-        if not numbers or access is None or not isinstance(rows.entries[0][rows.key], str):
+        if access is None or not isinstance(rows.entries[0][rows.key], str):
             continue
-        kind, number = access.kinds[0][0], numbers[0]
+        kind = access.kinds[0][0]
+        if (place := _find_numbers(kind, [row[rows.key] for row in rows.entries])) and place[0][0] == "form":
+            found.append(NamedAccounts(kind, place[0], rows, rows.key))
+            continue
+        if not numbers:
+            continue
+        number = numbers[0]
         if place := _find_numbers(kind, [row[number] for row in rows.entries]):
             every = _find_words(kind, *place, [row[number] for row in rows.entries])
             found.append(NamedAccounts(kind, place[0], rows, number, place[1], every))

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, are_redacted, parts
+from xs2a_sandbox.redaction.vocabulary import is_words
 
 _LEAST = 6
+_LONG = 14
+"""The least length of letters that are ids because no two of them are equal."""
 
 
 @dataclass(frozen=True)
@@ -33,5 +36,12 @@ def find_ids(seen: Sequence[SeenExchange]) -> RecordedIds:
                 if len(text) >= _LEAST:
                     columns[anywhere, position, before, len(text)].add(text)
                 before = "" if ids.has(text) else text
-    most = (column for column in columns.values() if sum(map(ids.has, column)) * 2 >= len(column) > 1)
+    most = [column for column in columns.values() if sum(map(ids.has, column)) * 2 >= len(column) > 1]
+    used = {segment for one in seen for segment in one.path}
+    most += [column for column in columns.values() if len(column & used) > 1 and all(map(_is_random, column))]
     return RecordedIds(ids.is_redacted, frozenset(text for column in most for text in column if not ids.has(text)))
+
+
+def _is_random(text: str) -> bool:
+    """Return whether a text consists of many small letters that are no words."""
+    return len(text) >= _LONG and text.isalpha() and text.islower() and not is_words(text)

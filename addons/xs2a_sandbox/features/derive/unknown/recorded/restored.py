@@ -24,6 +24,7 @@ from xs2a_sandbox.redaction.vocabulary import is_words
 _AUTHORIZATION = "authorization"
 _LEAST = 20
 """The shortest access token."""
+_LETTERS_OF_AN_ID = 14
 _NEW = timedelta(seconds=60)
 
 
@@ -35,7 +36,7 @@ def restore(tape: Tape) -> Tape:
     never recorded.
     """
     entries = _put_authorizations(_name_dropped_members(_name_dropped(tape.entries)))
-    words = {**_find_words(entries), **_find_header_names(entries)}
+    words = {**_find_words(entries), **_find_header_names(entries), **_find_pages(entries)}
     return replace(tape, entries=tuple(_replace_words(entry, words) for entry in entries) if words else entries)
 
 
@@ -81,6 +82,21 @@ def _find_header_names(entries: Sequence[Exchange]) -> dict[str, str]:
             if name := lacking.get(_form(text)):
                 names[text] = name
     return names
+
+
+def _find_pages(entries: Sequence[Exchange]) -> dict[str, str]:
+    """Return last words of paths by their pseudonyms in paths of pages: redaction keeps them in the path of a form."""
+    if not any(entry.redactions for entry in entries):
+        return {}
+    words: dict[str, str] = {}
+    for at, page in enumerate(entries):
+        *above, last = urlsplit(page.target).path.split("/")
+        forms = (entry.target.split("/") for entry in entries[at + 1 :] if entry.method == "POST")
+        word = next((path[-1] for path in forms if path[:-1] == above), "")
+        is_page = page.method == "GET" and above and (len(above[-1]) >= _LETTERS_OF_AN_ID or is_id(above[-1]))
+        if is_page and len(word) == len(last) and word != last and last.isalpha() and last.islower():
+            words[last] = word
+    return {last: word for last, word in words.items() if not is_words(last)}
 
 
 def _form(text: str) -> str:
@@ -174,9 +190,17 @@ def _name_told(entry: Exchange, number: int) -> tuple[bytes, dict[str, str]]:
     told = body.read(entry.answer_body)
     if told.kind != "json" or not isinstance(told.value, Mapping) or entry.method != "POST":
         return entry.answer_body, {}
-    tokens = {name: f"{name}{number:019}" for name, value in told.value.items() if value == DROPPED}
-    names = {name.lower(): token for name, token in tokens.items()}
-    return (to_json({**told.value, **tokens}), names) if tokens else (entry.answer_body, {})
+    names: dict[str, str] = {}
+
+    def put(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        tokens = {name: f"{name}{number:019}" for name, inner in value.items() if inner == DROPPED}
+        names.update({name.lower(): token for name, token in tokens.items()})
+        return {name: tokens.get(name, put(inner)) for name, inner in value.items()}
+
+    named = put(told.value)
+    return (to_json(named), names) if names else (entry.answer_body, {})
 
 
 def _put(headers: Headers, names: Mapping[str, str]) -> Headers:

@@ -1,16 +1,19 @@
 """How long things such as tokens last, as the answers with them say."""
 
+import re
 from collections.abc import Iterator
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.seen import answer_values
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
 
+_TIMES = re.compile("expire|second|lifetime|ttl", re.IGNORECASE)
+
 
 def told_lifetimes(thing: LearnedThing, offset: int) -> Iterator[int]:
     """Yield after how many seconds a thing may end. `offset` is how many seconds the bank's clock is ahead of UTC."""
     for place, value in answer_values(thing.created):
-        if isinstance(value, int) and "expire" in str(place[-1]).lower() and 0 < value < 10_000_000:
+        if isinstance(value, int) and _TIMES.search(str(place[-1])) and 0 < value < 10_000_000:
             yield value
         elif (form := date_form(value)) and form.has_time:
             ahead = offset if form.is_local else 0

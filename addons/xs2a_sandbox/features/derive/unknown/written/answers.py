@@ -11,6 +11,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.guesses.error_codes import change_status, find_free_number
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import tell_payments
@@ -146,9 +147,24 @@ def write_page(learned: LearnedInterface, answer: AnswerClass) -> str:
     }
     hidden = ""
     for name, value in fields.items():
+        if numbers := _find_numbers(learned, value):
+            hidden += "".join(
+                f'<input type="checkbox" name="{escape(name)}" value="{escape(number)}">' for number in numbers
+            )
+            continue
         written = braced(f"let.{lookup.name}{AFTER}.{keys[name]}") if name in keys and lookup else escape(value)
         hidden += f'<input type="hidden" name="{escape(name)}" value="{written}">'
     return f'<!doctype html><html><body><form method="post">{hidden}<button>OK</button></form></body></html>'
+
+
+def _find_numbers(learned: LearnedInterface, value: str) -> list[str]:
+    """Return the values of all accounts for one that the customer has chosen."""
+    for rows in learned.world.rows:
+        for name in rows.entries[0]:
+            numbers = [str(row.get(name)) for row in rows.entries]
+            if value in numbers and is_id(value):
+                return list(dict.fromkeys(numbers))
+    return []
 
 
 def write_every_error(learned: LearnedInterface) -> dict[str, Any]:

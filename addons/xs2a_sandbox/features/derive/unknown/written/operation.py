@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced, literal
+from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, Successes, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import store_secret
 from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import AS_MADE, add_unseen_state
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
+from xs2a_sandbox.features.derive.unknown.lists.named_accounts import TICKED
 from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -72,6 +73,10 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
         counted = _count_attempts(lookup, checks, names)
         effects += _count_uses(learned, lookup, checks, names)
         after = write_changed(learned, operation, lookup, oks, _find_last_attempt(lookup, checks, names))
+        for accounts in learned.named_accounts if after else ():
+            if any(accounts.field in (one.form or {}) for _, answer in oks for one in answer.seen):
+                lets[TICKED] = accounts.read_field()
+                after[TICKED] = braced(f"let.{TICKED} or {expression('let', (lookup.name, TICKED))}")
         if after or counted:
             changed.add(lookup.name)
             if "state" in after:

@@ -1,16 +1,19 @@
 """Lists of what the app has made itself, such as its payments: entries are written as the answer about each of them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
+from xs2a_sandbox.features.derive.unknown.lists.lists import shows
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, plural
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 from xs2a_sandbox.features.derive.unknown.written.answers import change_templates, write_answer
+from xs2a_sandbox.features.derive.unknown.written.templates import below, is_equal, is_telling
 
 
 def write_thing_entries(learned: LearnedInterface, operation: LearnedOperation) -> dict[str, Any] | None:
@@ -25,10 +28,36 @@ def write_thing_entries(learned: LearnedInterface, operation: LearnedOperation) 
         return None
     shown = {name for row in rows for name in row}
     give = {name: value for name, value in entry.items() if name.removesuffix("?") in shown}
+    give |= _find_members(learned, operation, listing.kind)
     owner = find_owner(learned, operation, listing.kind) if _belong(learned, operation, listing.kind) else None
     source = f"let.{plural(listing.kind)}" + (" | reverse | list" if listing.is_newest_first else "")
     every = {"each": braced(source), "as": "thing"}
     return {**every, **({"when": owner} if owner else {}), "give": give}
+
+
+def _find_members(learned: LearnedInterface, operation: LearnedOperation, kind: ThingKind) -> dict[str, str]:
+    """Return expressions for the members that all entries have from the request of their thing, or when it was made."""
+    place, pairs = learned.listings[operation].place, list[tuple[LearnedThing, Mapping[str, Any]]]()
+    for one in operation.seen:
+        rows = value_at(one.document, place) if learned.scopes.is_ok[one] else None
+        pairs += [(thing, row) for row in rows or () for thing in kind.things if shows(thing, row)]
+    found: dict[str, str] = {}
+    for name in pairs[0][1] if pairs else ():
+        sources = [dict(_sources(thing, row.get(name))) for thing, row in pairs]
+        source = next((one for one in sources[0] if all(one in other for other in sources)), None)
+        if source and all(name in row for _, row in pairs):
+            found[name] = braced(source)
+    return found
+
+
+def _sources(thing: LearnedThing, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the expressions that give a value of a thing's entry."""
+    for source, known in below("thing.sent", thing.created.body):
+        if is_telling(value) and is_equal(known, value):
+            yield source, value
+    form = date_form(value)
+    if form and form.has_time and form.moment(value) == thing.created.time:
+        yield form.write("thing.made"), value
 
 
 def _belong(learned: LearnedInterface, operation: LearnedOperation, kind: ThingKind) -> bool:
