@@ -38,6 +38,7 @@ from tests.foreign_banks import (
     mures_journeys,
     notec_journeys,
     odra_journeys,
+    platte_journeys,
     pukeko_journeys,
     rhone_journeys,
     ribera_journeys,
@@ -46,9 +47,11 @@ from tests.foreign_banks import (
     struma_journeys,
     tajo_journeys,
     tisza_journeys,
+    vanern_journeys,
     venta_journeys,
     vistula_journeys,
     yarrow_journeys,
+    zala_journeys,
     zeytin_journeys,
 )
 from tests.foreign_banks.adda import Adda
@@ -76,6 +79,7 @@ from tests.foreign_banks.mures import Mures
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.odra import Odra
+from tests.foreign_banks.platte import Platte
 from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.rhone import Rhone
 from tests.foreign_banks.ribera import Ribera
@@ -85,10 +89,12 @@ from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.struma import Struma
 from tests.foreign_banks.tajo import Tajo
 from tests.foreign_banks.tisza import Tisza
+from tests.foreign_banks.vanern import Vanern
 from tests.foreign_banks.venta import Venta
 from tests.foreign_banks.vistula import Vistula
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 from tests.foreign_banks.yarrow import Yarrow
+from tests.foreign_banks.zala import Zala
 from tests.foreign_banks.zeytin import Zeytin
 
 type Journey = Callable[[httpx.Client, Wait], list[Step]]
@@ -941,4 +947,21 @@ BANKS = {
     ),
     "clyde": Foreign(Clyde, clyde_journeys.first, clyde_journeys.second, r"\b(?:dac|pyc|pmt)_[0-9A-Z]{12}\b", "stage"),
     "adda": Foreign(Adda, adda_journeys.first, adda_journeys.second, r"\b[CB]\d\d-[A-Z0-9]{4}-[A-Z0-9]{4}\b", "stato"),
+    "vanern": Foreign(
+        Vanern,
+        vanern_journeys.first,
+        vanern_journeys.second,
+        r"\b(?:(?:MG|BET|OVF)-[0-9A-Z]{9,10}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})\b",
+        "lage|status",
+    ),
+    "platte": Foreign(
+        Platte, platte_journeys.first, platte_journeys.second, r"\b(?:gnt|xfr)_[0-9a-z]{12}\b", "phase|stage"
+    ),
+    "zala": Foreign(
+        Zala,
+        zala_journeys.first,
+        zala_journeys.second,
+        r"\b(?:cns|pay|aut)[0-9a-f]{16}\b",
+        "^(?:consentStatus|transactionStatus|scaStatus)$",
+    ),
 }

@@ -19,7 +19,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states.implied_states import add_implied_states
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import add_standing_orders
 from xs2a_sandbox.features.derive.unknown.states.states import find_machines
-from xs2a_sandbox.features.derive.unknown.states.uncovered import add_uncovered
+from xs2a_sandbox.features.derive.unknown.states.uncovered import add_uncovered, guess_uncovered
 from xs2a_sandbox.features.derive.unknown.things.find_things import find_things
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation, find_operations
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, World
@@ -69,6 +69,7 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
         learned.unknown += [
             _describe_unexplained(answer, classes[operation]) for answer in left if answer.status not in (404, 405)
         ]
+    guess_uncovered(scopes, {one for one, own in checks.items() if any(c.condition.kind == "cover" for c in own)})
     add_endings(scopes, checks, classes)
     learned.checks = add_guesses(scopes, checks, classes)
     for named in accounts:

@@ -164,7 +164,8 @@ def _head(name: str, learned: LearnedInterface, rating: Rating) -> Iterator[str]
             yield f"  {timed.before} -> {timed.after}: {when}"
         for one in machine.uncovered:
             later = f", after about {one.seconds} seconds" if one.seconds else ""
-            when = f"if the balance does not cover it{later} (exchange {one.one.number})"
+            shown = "a guess" if one.is_guess else f"exchange {one.one.number}"
+            when = f"if the balance does not cover it{later} ({shown})"
             yield f"  {one.before or 'new'} -> {one.after}: {when}"
         for newer in machine.by_newer:
             when = f"when another one gets the state {newer.before} (exchange {newer.one.number})"

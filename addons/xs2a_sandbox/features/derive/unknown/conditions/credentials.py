@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 from string import digits
 from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
@@ -134,16 +134,17 @@ def other_secret(name: Place, place: Place) -> str:
 def store_secret(condition: Condition, ok: str, lookups: Sequence[ThingLookup]) -> dict[str, Any]:
     """Return the effect that keeps the first secret of a name.
 
-    If the customer sends the form of a page again with another secret, the first one was a mistake.
+    If the customer sends another secret for the same thing, the first one was a mistake.
     """
     name, secret = source_of(condition.owner), source_of(condition.place)
     known = _known_secret(condition.owner, condition.place)
     entry, _, _ = known.rpartition(".")
-    is_new = f"{ok} and not {known}"
-    pages = [lookup for lookup in lookups if lookup.place[0] == "path" and not lookup.rows]
-    if pages and condition.owner[0] == "form":
-        is_new = f"({is_new} or {expression('let', (pages[-1].name, *condition.owner))} == {name})"
-    return {"set": entry, "to": {"secret": braced(secret)}, "when": f"{is_new} and {name} and {secret}"}
+    is_new, kept = f"{ok} and not {known}", {"secret": braced(secret)}
+    things = [lookup for lookup in lookups if lookup.place[0] == "path" and not lookup.rows]
+    if things:
+        thing = f"let.{things[-1].name}.id"
+        is_new, kept["sent_for"] = f"({is_new} or {thing} and {entry}.sent_for == {thing})", braced(thing)
+    return {"set": entry, "to": kept, "when": f"{is_new} and {name} and {secret}"}
 
 
 def _known_secret(name: Place, place: Place) -> str:

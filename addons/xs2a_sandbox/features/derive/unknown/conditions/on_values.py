@@ -72,6 +72,9 @@ def conditions_on_value(
             yield Condition(f"({number_source(texts[0], source)} | default(1)) <= 0", 54, "form", place)
         if pattern:
             yield Condition(f"{guard}not ({source} | matches({literal(pattern)}))", 51, "form", place)
+        refused = [str(value) for value in _values(place, wanted) if read_number(value) is not None]
+        if all(map(str.isdecimal, texts)) and refused and not any(map(str.isdecimal, refused)):
+            yield Condition(f"{guard}not ({source} | matches('^[0-9]+$'))", 51, "form", place)
         words = list(dict.fromkeys(texts))
         are_words = all(re.fullmatch(r"[a-z_-]{2,20}", text) for text in words) and len(words) < 4
         if are_words and place[0] != "form" and (wanted or (len(words) > 1 and all(map(is_words, words)))):

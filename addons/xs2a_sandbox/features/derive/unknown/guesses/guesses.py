@@ -39,7 +39,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
-from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation, is_beside
 
 _CONSENT_STATE = re.compile("consent_?status", re.IGNORECASE)
 _FORMS = frozenset({"missing", "form", "word", "past"})
@@ -54,7 +54,8 @@ def add_guesses(
     every = [check for own in checks.values() for check in own]
     guessed = {}
     for operation, own in checks.items():
-        known = KnownOperation(scopes, operation, classes[operation], own, every)
+        beside = [other for other in checks if is_beside(operation, other)]
+        known = KnownOperation(scopes, operation, classes[operation], own, every, beside)
         for guess in _GUESSES:
             # No guess refuses what the bank has accepted.
             known.guesses += [one for one in guess(known) if not known.accepts(one.condition.source)]
@@ -65,13 +66,15 @@ def add_guesses(
 def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A mistake is answered like the same mistake elsewhere."""
     is_page = any(one.text or one.status in (302, 303) for one in known.oks)
-    taken = [check.condition for check in known.checks]
+    taken = list(known.conditions)
     for condition in known.mistakes:
         if any(_is_same_matter(condition, one) for one in taken) or (
             is_page and condition.place[:1] in (("form",), ("query",))
         ):
             continue
         if any(known.scopes.holds(condition.source, one) for one in _accepted(known, condition)):
+            continue
+        if known.accepts_beside(condition):
             continue
         if condition.kind == "missing" and (_is_remark(known, condition) or _ends_period(condition)):
             continue
@@ -88,6 +91,17 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
         if donor and _is_relevant(known, condition):
             taken.append(condition)
             yield donor.guess(condition, instead(donor, condition))
+
+
+def _guess_beside(known: KnownOperation) -> Iterator[LearnedCheck]:
+    """Another product of the same kind has the same members, with the same forms."""
+    taken = [check.condition for check in known.checks]
+    own = [check for check in known.every if check.answer.operation in known.beside and not check.is_guess]
+    for check in own:
+        condition = check.condition
+        is_form = condition.kind in _FORMS and condition.place[:1] == ("body",) and "let." not in condition.source
+        if is_form and not any(_is_same_matter(condition, one) for one in taken):
+            yield check.guess(condition)
 
 
 def _is_remark(known: KnownOperation, condition: Condition) -> bool:
@@ -213,6 +227,7 @@ def _is_like(condition: Condition, check: LearnedCheck, required: Collection[Pla
 
 
 _GUESSES = (
+    _guess_beside,
     _guess_mistakes,
     guess_old_tokens,
     guess_preconditions,

@@ -20,13 +20,17 @@ _PAGE = "<!doctype html><html><body><p>There is nothing to decide here.</p></bod
 
 @dataclass
 class KnownOperation:
-    """`checks` are those that the recording shows, `every` those of all operations. `guesses` are added one by one."""
+    """`checks` are those that the recording shows, `every` those of all operations. `guesses` are added one by one.
+
+    `beside` are operations that create the same at a path with another last word, such as another payment product.
+    """
 
     scopes: ExchangeScopes
     operation: LearnedOperation
     classes: Sequence[AnswerClass]
     checks: Sequence[LearnedCheck]
     every: Sequence[LearnedCheck]
+    beside: Sequence[LearnedOperation] = ()
     guesses: list[LearnedCheck] = field(default_factory=list)
 
     @cached_property
@@ -55,6 +59,12 @@ class KnownOperation:
     def accepts(self, source: str) -> bool:
         """Return whether a condition holds for a request that was answered well."""
         return any(self.scopes.holds(source, one) for one in self.oks)
+
+    def accepts_beside(self, condition: Condition) -> bool:
+        """Return whether a condition on the body holds for a request that was answered well beside this operation."""
+        is_ok, is_of_body = self.scopes.world.is_ok, condition.place[:1] == ("body",) and "let." not in condition.source
+        seen = [one for operation in self.beside for one in operation.seen if is_ok[one]]
+        return is_of_body and any(self.scopes.holds(condition.source, one) for one in seen)
 
     def find_check(self, kind: str, place: Place) -> LearnedCheck | None:
         """Return the check of any operation on a part of the request."""

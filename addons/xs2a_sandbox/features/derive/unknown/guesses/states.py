@@ -172,7 +172,9 @@ def _invent_conflict(known: KnownOperation, lookup: ThingLookup) -> LearnedCheck
     is_word = known.operation.method != "DELETE" and known.operation.pattern[-1] is not None
     if not known.every or known.checks or not (known.operation.method == "DELETE" or (is_word and all(ends))):
         return None
-    answer = known.invent_error(409, "conflict")
+    # Errors about headers and members have parts that one about a thing has not.
+    about_things = (check.answer for check in known.every if check.condition.kind in ("in state", "state", "unknown"))
+    answer = known.invent_error(409, "conflict", next((one for one in about_things if one.seen[0].document), None))
     return LearnedCheck(Condition("", 33, "in state", lookup.place, lookup.name), answer, (), is_guess=True)
 
 

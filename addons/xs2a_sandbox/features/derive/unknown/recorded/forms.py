@@ -11,6 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.features.derive.expression_text import literal
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,29 @@ def _find_form(text: str, is_number: bool) -> DateForm | None:
     return None
 
 
+_GROUPED = re.compile(
+    r"[-+]?\d{1,3}(?:(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?|(?:\.\d{3})+,\d{1,2}|(?:,\d{3})+\.\d{1,2})"
+)
+"""A number whose thousands are apart: `1 845,50`, `1.845,50`."""
+
+
+def is_amount(text: str) -> bool:
+    """Return whether a text is a number with two decimals, or with groups of digits."""
+    return _GROUPED.fullmatch(text) is not None or re.fullmatch(r"[-+]?\d+[.,]\d\d", text) is not None
+
+
+def _separators(text: str) -> str:
+    """Return the characters between the thousands of a number."""
+    found = re.search(r"\D", text.lstrip("-+")) if _GROUPED.fullmatch(text) else None
+    return found[0] if found else ""
+
+
 def read_number(value: Any) -> Decimal | None:
     """Return a number, however it is written, or None for anything else."""
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return Decimal(value)
+    if isinstance(value, str) and (apart := _separators(value)):
+        value = value.replace(apart, "")
     if isinstance(value, str) and re.fullmatch(r"-?(\d{1,5}|[1-9]\d{5,8}|\d{1,12}[.,]\d{1,3})", value):
         return Decimal(value.replace(",", "."))
     return None
@@ -123,7 +143,11 @@ def number_source(example: Any, source: str) -> str:
     """Return the expression that reads a number that is written like the example."""
     if read_number(example) is None:
         return source
-    return f"({source} | replace(',', '.') | decimal)" if "," in str(example) else f"({source} | decimal)"
+    text = str(example)
+    apart = _separators(text)
+    without = f" | replace({literal(apart)}, '')" if apart else ""
+    comma = " | replace(',', '.')" if "," in text and apart != "," else ""
+    return f"({source}{without}{comma} | decimal)"
 
 
 NICE = [

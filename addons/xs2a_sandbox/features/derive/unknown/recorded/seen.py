@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.recorded.braces import hide_braces
+from xs2a_sandbox.features.derive.unknown.recorded.forms import is_amount
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.exchange import Exchange
@@ -191,7 +192,7 @@ def parts(value: Any) -> list[str]:
         link = urlsplit(text)
         found += [unquote(segment) for segment in link.path.split("/") if segment]
         found += [inner for _, inner in parse_qsl(link.query)]
-    elif " " in text and len(text.split()) == 2:
+    elif " " in text and len(text.split()) == 2 and not is_amount(text):
         found.append(text.split()[1])
     elif re.fullmatch(r"[^;=]+=[^;]+(;.*)?", text):
         found.append(text.partition(";")[0].partition("=")[2])

@@ -91,7 +91,7 @@ class IfUncovered:
     """The state is `after` if a balance does not cover the amount: if the condition holds for the request `one`.
 
     It is so with this request, in place of the usual state, or so many seconds after the state `before`. A new
-    thing has no state `before`.
+    thing has no state `before`. A guess was not recorded.
     """
 
     before: Any
@@ -99,6 +99,7 @@ class IfUncovered:
     condition: str
     one: SeenExchange
     seconds: int = 0
+    is_guess: bool = False
 
 
 type Change = ByRequest | ByTime | ByEnd | ByReading | ByPayments | ByNewer | IfUncovered

@@ -1,14 +1,36 @@
 """States that payments get because a balance does not cover them: at once, or a while after they were accepted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states.machines import IfUncovered, StateMachine
+from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
+
+
+def guess_uncovered(scopes: ExchangeScopes, checked: Collection[LearnedOperation]) -> None:
+    """Guess that the customer's decision rejects a payment that the balance does not cover.
+
+    Only if the recording does not show what happens then: `checked` are the operations that refuse such payments.
+    """
+    for machine in scopes.machines.values():
+        deciding = [change for change in machine.by_request if change.before == machine.first and change.one.form]
+        operations = {scopes.world.operation_of[change.one] for change in deciding}
+        is_known = machine.uncovered or not operations.isdisjoint(checked) or machine.kind.made_by in checked
+        ends = [change.after for change in deciding if change.after in machine.lasts]
+        for change in deciding if not is_known else ():
+            operation = scopes.world.operation_of[change.one]
+            own = f"kind == {literal(machine.kind.name)}"
+            cover = next((one for one in scopes.covers.get(operation, ()) if own in one.source), None)
+            if cover and change.after not in machine.lasts:
+                after = ends[0] if ends else guess_word("declined", machine)
+                machine.uncovered.append(IfUncovered(change.before, after, cover.source, change.one, is_guess=True))
+
 
 type _Branch = tuple[Any, int, SeenExchange]
 """The state that a thing got, after so many seconds, and the last request before that."""

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, is_amount
 from xs2a_sandbox.features.derive.unknown.recorded.names import identifier, new_name
 from xs2a_sandbox.features.derive.unknown.recorded.outcomes import Envelope
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
@@ -96,7 +96,7 @@ def _has_list(one: SeenExchange, place: Place) -> bool:
 
 def _is_key(world: World, text: str) -> bool:
     core = re.sub(r"\W", "", text)
-    return len(core) >= 3 and world.ids.has(text) and "/" not in text and not date_form(text)
+    return len(core) >= 3 and world.ids.has(text) and "/" not in text and not date_form(text) and not is_amount(text)
 
 
 def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> None:
@@ -151,7 +151,8 @@ def _are_names_of(world: World, thing: LearnedThing, one: SeenExchange, fresh: _
 
 
 def _is_chosen(world: World, one: SeenExchange, text: str, used: _Uses) -> bool:
-    return one.status == 201 and bool(_later(used, text, one)) and not _names_thing(world, text)
+    is_id = one.method == "PUT" or world.ids.has(text)
+    return one.status == 201 and is_id and bool(_later(used, text, one)) and not _names_thing(world, text)
 
 
 def _names_thing(world: World, text: str) -> bool:
@@ -238,11 +239,14 @@ def _name(world: World, used: _Uses) -> None:
         taken.add(rows.name)
 
 
-def _fitness(kind: ThingKind, key: str, used: _Uses) -> tuple[bool, int]:
+def _fitness(kind: ThingKind, key: str, used: _Uses) -> tuple[bool, bool, int]:
     """Return how fit a key is for the main one: a member of its own, such as an id, more than a part of a link."""
     _, place, position = kind.told.get(key, (None, ("path",), 0))
     is_member = place[0] in ("body", "path") and position == 0
-    return is_member, len(used.get(str(kind.things[0].keys[key][0]), ()))
+    first = kind.things[0]
+    text = str(first.keys[key][0])
+    is_location = first.created.answer_headers.get("location", "").endswith(f"/{text}")
+    return is_member, is_location, len(used.get(text, ()))
 
 
 def _usual_place(used: _Uses, texts: Iterable[str]) -> str:

@@ -4,11 +4,12 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.derive.unknown.recorded.names import identifier, new_name, singular
-from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.redaction.allowlist import is_kept_segment
@@ -42,6 +43,12 @@ class LearnedOperation:
         if word is None:
             return f"{{{self.names[at]}}}"
         return f"{{{identifier(word)}_at_{at}}}" if at in self.hidden else word
+
+    @cached_property
+    def created_members(self) -> frozenset[Place]:
+        """The members of bodies that tell of something new."""
+        created = [one for one in self.seen if one.status == 201 and one.body]
+        return frozenset(place for one in created for place, _ in answer_values(one) if place[0] == "body")
 
     @property
     def name(self) -> str:
@@ -124,6 +131,18 @@ def _variable_segments(seen: Sequence[SeenExchange], ids: RecordedIds) -> set[st
 def _are_ids(column: set[str], variable: set[str], ids: RecordedIds) -> bool:
     is_alike = len({len(value) for value in column}) == 1 and any(map(ids.has, column))
     return is_alike or not column.isdisjoint(variable)
+
+
+def is_beside(operation: LearnedOperation, other: LearnedOperation) -> bool:
+    """Return whether two operations create the same at paths that differ in the last word, the product of payments."""
+    words = operation.pattern[-1:], other.pattern[-1:]
+    return (
+        operation.method == other.method == "POST"
+        and operation.pattern[:-1] == other.pattern[:-1] != ()
+        and words[0] != words[1]
+        and (None,) not in words
+        and operation.created_members == other.created_members != frozenset()
+    )
 
 
 def _merge_refused(

@@ -82,9 +82,23 @@ def adopt_answer(learned: LearnedInterface, operation: LearnedOperation, check: 
         return change_templates(answer, lambda text: text.replace("let.new.", f"let.{AGAIN}."))
     if check.answer.operation is operation:
         return answer
+    if check.condition.kind == "missing" and check.condition.place[0] == "headers" and "body" in answer:
+        # The recorded request lacked another header, so its answer could not repeat it.
+        answer["headers"] = {**_repeated_headers(learned, str(check.condition.place[1])), **answer.get("headers", {})}
     theirs = [lookup.name for lookup in learned.scopes.lookups[check.answer.operation]]
     own = {lookup.name for lookup in learned.scopes.lookups[operation]}
     return without_unknown(answer, operation, own, check.condition.name, theirs)
+
+
+def _repeated_headers(learned: LearnedInterface, but: str) -> dict[str, str]:
+    """Return the headers of requests that all answers in JSON repeat."""
+    told = [one for one in learned.seen if one.document is not None]
+    names = {name for one in told for name in one.answer_headers if name in one.headers} - {but}
+    return {
+        _title(name): braced(f"headers[{literal(name)}]")
+        for name in sorted(names)
+        if all(one.answer_headers.get(name) == one.headers[name] for one in told if name in one.headers)
+    }
 
 
 def without_unknown(

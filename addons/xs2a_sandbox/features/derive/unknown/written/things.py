@@ -342,7 +342,8 @@ def _decline(
     The other decision has changed things of this kind, so this one declines them.
     """
     changed = [change.one for machine in machines for change in learned.scopes.changes_by(operation, machine)]
-    is_decision = answer.status in REDIRECTS and any(one.status in REDIRECTS for one in changed)
+    leads_on = any(one.answer_headers.get("location", "").startswith("/") for one in answer.seen)
+    is_decision = answer.status in REDIRECTS and not leads_on and any(one.status in REDIRECTS for one in changed)
     return {machine.kind.name: guess_word("declined", machine) for machine in machines} if is_decision else {}
 
 
@@ -375,6 +376,7 @@ def _states_by_member(
         uncovered = (one.condition for one in machine.uncovered if one.one in ones and one.after == after)
         told = chain(uncovered, _tell_apart(scopes, mine, theirs, sent))
         yield from ((is_so, after) for is_so in islice(told, 1))
+    yield from ((one.condition, one.after) for one in machine.uncovered if one.is_guess and one.one in ones)
 
 
 def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:
@@ -431,7 +433,19 @@ def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer
             return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
         if chosen and chosen < offered and not any(map(is_id, offered)) and len(offered) == 2:
             return f"form[{literal(name)}] in {literal(sorted(offered - chosen))}"
+        elsewhere = _offered_elsewhere(learned, operation, name)
+        if not offered and elsewhere and len(chosen) == 1 and word not in elsewhere and _WORD.fullmatch(word):
+            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
     return None
+
+
+def _offered_elsewhere(learned: LearnedInterface, operation: LearnedOperation, name: str) -> set[str]:
+    """Return the words of the buttons with a name on other pages, if the customer chooses with them."""
+    pages = [one for other in learned.world.operations if other.pattern != operation.pattern for one in other.seen]
+    words = {
+        word for one in pages for word in re.findall(rf'<button name="{re.escape(name)}" value="([^"]+)"', one.text)
+    }
+    return words if len(words) > 1 and not any(map(is_id, words)) else set()
 
 
 def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> str | None:
