@@ -196,6 +196,13 @@ def guess_over(known: KnownOperation) -> Iterator[LearnedCheck]:
             yield alike[0].guess(Condition(source, 29, "in state", lookup.place, lookup.name))
 
 
+def _tells_state(known: KnownOperation, lookup: ThingLookup) -> bool:
+    """Return whether an operation only tells the state of a thing."""
+    members = {machine.member for machine in known.scopes.machines_of(lookup)}
+    told = [place[-1] for one in known.oks for place, _ in leaves(one.document) if place]
+    return known.operation.method == "GET" and bool(told) and told[0] in members
+
+
 def guess_states(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A thing that must be in one state for one operation must be so for others that were only seen in this state."""
     for lookup in known.lookups:
@@ -203,7 +210,8 @@ def guess_states(known: KnownOperation) -> Iterator[LearnedCheck]:
         if any(condition.is_of_state and condition.name == lookup.name for condition in conditions):
             continue
         changes = any(known.scopes.changes_by(known.operation, one) for one in known.scopes.machines_of(lookup))
-        reads_itself = lookup.place[0] == "path" and known.operation.pattern[-1] is None
+        is_path = lookup.place[0] == "path"
+        reads_itself = is_path and (known.operation.pattern[-1] is None or _tells_state(known, lookup))
         needs_none = reads_itself or (lookup.place[0] == "headers" and not known.is_about_rows)
         for donor in known.every:
             other = donor.condition

@@ -1,6 +1,7 @@
 """Restores what redaction has hidden, where the recording still shows it: tokens of requests, and words in paths."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,10 @@ from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
 
 _AUTHORIZATION = "authorization"
+_OF_CLIENTS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
+"""Headers that a client sends by itself."""
+_USUAL = 0.7
+"""The part of requests that have a header with which the app marks its own."""
 _LEAST = 20
 """The shortest access token."""
 _LETTERS_OF_AN_ID = 14
@@ -211,6 +216,7 @@ def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
     if any(entry.headers.get(_AUTHORIZATION) is not None for entry in entries):
         return tuple(entries)
     token, since, put, without = "", datetime.min.replace(tzinfo=UTC), list[Exchange](), set[str]()
+    marked = _find_marked(entries)
     for entry in entries:
         path = urlsplit(entry.target).path
         if not token and entry.status < 400 and not _is_of_browser(entry):
@@ -219,7 +225,8 @@ def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
         is_missing = entry.status == 401 and bank_time(entry) - since < _NEW
         # What was accepted before there was a token does not need one, such as the consent itself.
         needs_none = any(path == known or path.startswith(f"{known}/") for known in without)
-        if token and not is_missing and not needs_none and not _is_of_browser(entry):
+        is_of_app = not _is_of_browser(entry) and (not marked or _root(entry) in marked)
+        if token and not is_missing and not needs_none and is_of_app:
             put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token}")))))
         else:
             put.append(entry)
@@ -227,6 +234,21 @@ def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
         if found and not any(found in later.target or found.encode() in later.body for later in entries):
             token, since = found, bank_time(entry)
     return tuple(put)
+
+
+def _find_marked(entries: Sequence[Exchange]) -> set[str]:
+    """Return the first words of paths of requests with a header that the app sends nearly always, such as an id.
+
+    What the customer does in a sandbox has its own paths, without this header and without a token.
+    """
+    of_app = [entry for entry in entries if not _is_of_browser(entry)]
+    counts = Counter(name.lower() for entry in of_app for name, _ in entry.headers if name.lower() not in _OF_CLIENTS)
+    usual = {name for name, count in counts.items() if count > len(of_app) * _USUAL}
+    return {_root(entry) for entry in of_app if any(name.lower() in usual for name, _ in entry.headers)}
+
+
+def _root(entry: Exchange) -> str:
+    return urlsplit(entry.target).path.split("/")[1]
 
 
 def _is_of_browser(entry: Exchange) -> bool:

@@ -90,13 +90,14 @@ def find_operations(seen: Sequence[SeenExchange], ids: RecordedIds) -> list[Lear
 
 def _find_hidden(operations: Sequence[LearnedOperation]) -> None:
     """Find the words in paths that have pseudonyms, where nothing but such a word tells two paths apart."""
-    known = {
-        segment
+    segments = [
+        (segment, is_kept_segment(["", *one.path], at + 1))
         for operation in operations
         for one in operation.seen
         for at, segment in enumerate(one.path)
-        if is_kept_segment(["", *one.path], at + 1)
-    }
+    ]
+    # A word that redaction hides in one path has the same pseudonym in those where it would be kept.
+    known = {segment for segment, is_kept in segments if is_kept} - {s for s, is_kept in segments if not is_kept}
     shapes: defaultdict[tuple[str | None, ...], set[tuple[str | None, ...]]] = defaultdict(set)
     for operation in operations:
         shape = tuple(word if word in known else None for word in operation.pattern)
