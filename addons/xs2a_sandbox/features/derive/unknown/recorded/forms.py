@@ -144,7 +144,7 @@ def number_source(example: Any, source: str) -> str:
     if read_number(example) is None:
         return source
     text = str(example)
-    apart = _separators(text)
+    apart = _separators(text) or (" " if "," in text else "")
     without = f" | replace({literal(apart)}, '')" if apart else ""
     comma = " | replace(',', '.')" if "," in text and apart != "," else ""
     return f"({source}{without}{comma} | decimal)"
@@ -192,8 +192,10 @@ def _is_address(text: str) -> bool:
 def _pattern(text: str) -> str | None:
     if form := date_form(text):
         return form.pattern
-    if re.fullmatch(r"-?\d+[.,]\d{2}", text):
-        return r"-?[0-9]+" + ("," if "," in text else r"\.") + "[0-9]{2}"
+    if re.fullmatch(r"-?\d+\.\d{2}", text):
+        return r"-?[0-9]+\.[0-9]{2}"
+    if re.fullmatch(r"-?\d+( \d{3})*,\d{2}", text):
+        return "-?[0-9]+( [0-9]{3})*,[0-9]{2}"
     if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}", text):
         return "[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}"
     if re.fullmatch(r"\d+([ ./-]\d+)+", text) and read_number(text) is None and not _is_address(text):

@@ -230,6 +230,8 @@ def find_synonyms(
     synonyms: dict[Any, Any] = {}
     for (thing, one, value, is_late), (same, other, word, by_later_key) in pairwise(told):
         is_soon = same is thing and (other.time - one.time).total_seconds() < SOON
+        between = [event for event in thing.events if one.number < event.number < other.number]
+        is_soon &= all(event.method == "GET" for event in between)
         if is_soon and not is_late and by_later_key and word not in usual and other.method == "GET":
             synonyms.setdefault(word, value)
     return synonyms
