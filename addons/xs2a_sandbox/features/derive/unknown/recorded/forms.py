@@ -112,14 +112,19 @@ _GROUPED = re.compile(
 """A number whose thousands are apart: `1 845,50`, `1.845,50`."""
 
 
+def is_grouped(text: str) -> bool:
+    """Return whether a text is a number whose thousands are apart."""
+    return _GROUPED.fullmatch(text) is not None
+
+
 def is_amount(text: str) -> bool:
     """Return whether a text is a number with two decimals, or with groups of digits."""
-    return _GROUPED.fullmatch(text) is not None or re.fullmatch(r"[-+]?\d+[.,]\d\d", text) is not None
+    return is_grouped(text) or re.fullmatch(r"[-+]?\d+[.,]\d\d", text) is not None
 
 
 def _separators(text: str) -> str:
     """Return the characters between the thousands of a number."""
-    found = re.search(r"\D", text.lstrip("-+")) if _GROUPED.fullmatch(text) else None
+    found = re.search(r"\D", text.lstrip("-+")) if is_grouped(text) else None
     return found[0] if found else ""
 
 

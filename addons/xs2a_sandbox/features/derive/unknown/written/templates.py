@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
-from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form
+from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form, is_grouped, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ExchangeScopes
@@ -373,6 +373,8 @@ def is_equal(one: Any, other: Any) -> bool:
         return one is other
     if isinstance(one, int | Decimal) and isinstance(other, int | Decimal):
         return one == other
+    if isinstance(one, str) and isinstance(other, str) and is_grouped(one) != is_grouped(other):
+        return read_number(one) is not None and read_number(one) == read_number(other)
     return type(one) is type(other) and bool(one == other)
 
 

@@ -81,7 +81,8 @@ def find_owner(learned: LearnedInterface, operation: LearnedOperation, kind: Thi
     """Return the condition that a thing belongs to the one that a request for the list names."""
     for mine in learned.scopes.lookups[operation]:
         for theirs in learned.scopes.lookups[kind.made_by]:
-            if mine.kinds and mine.kinds == theirs.kinds and mine.kinds[0][0] in learned.scopes.machines:
+            is_same = mine.kinds == theirs.kinds and theirs.place[0] != "headers"
+            if mine.kinds and is_same and mine.kinds[0][0] in learned.scopes.machines:
                 return f"{expression('thing.of', (theirs.name, 'id'))} == let.{mine.name}.id"
     return None
 
