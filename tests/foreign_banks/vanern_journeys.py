@@ -84,9 +84,8 @@ class VanernApp:
         made = self.call(name, "POST", CONSENTS, 201, members, json={"omfattning": scope, "dagar": days})
         return made.find("medgivande.medgivandeId")
 
-    def start(self, name: str, id: Any) -> Any:
+    def start(self, name: str, path: str) -> Any:
         """Start the identification app and return the order reference."""
-        path = f"{PAYMENTS}/{id}/signering" if str(id).startswith("BET") else f"{CONSENTS}/{id}/legitimering"
         members = {
             "orderreferens": REF,
             "status": "vantar",
@@ -192,7 +191,7 @@ def first(client: httpx.Client, wait: Wait) -> list[Step]:
     wish = {"omfattning": ["lan"], "dagar": 30}
     app.refuse("consent for loans", "POST", CONSENTS, 422, "ogiltiga_uppgifter", "omfattning", json=wish)
     consent = app.ask("consent", EVERYTHING, 30)
-    ref = app.start("start the identification", consent)
+    ref = app.start("start the identification", f"{CONSENTS}/{consent}/legitimering")
     app.poll("identification waits", ref, consent, "vantar", "oklart", kundnyckel=None)
     app.mistype("customer mistypes the code", ref, "407139")
     app.decide("customer agrees", ref, "signera")
@@ -216,7 +215,7 @@ def first(client: httpx.Client, wait: Wait) -> list[Step]:
     app.call("payment above the limit", "POST", PAYMENTS, 422, members, customer=key, json=bill)
     bill = app.bill(account, energy, "1845,50", "Faktura 20418")
     payment = app.pay("payment", key, bill, 184_550)
-    ref = app.start("start the signature", payment)
+    ref = app.start("start the signature", f"{PAYMENTS}/{payment}/signering")
     app.decide("customer signs the payment", ref, "signera")
     members = {
         "kommande.#": 1,
@@ -246,7 +245,7 @@ def first(client: httpx.Client, wait: Wait) -> list[Step]:
     later = app.pay("payment for next week", key, app.bill(account, club, "640,00", "Avgift", app.day(7)), 64_000)
     app.cancel("cancel it", later)
     other = app.pay("another payment", key, app.bill(account, club, "715,25", "Avgift vår"), 71_525)
-    ref = app.start("start its signature", other)
+    ref = app.start("start its signature", f"{PAYMENTS}/{other}/signering")
     app.decide("customer declines the payment", ref, "avbryt")
     app.poll("signature has failed", ref, other, "misslyckad", "avbojt", orsak="kunden_avbrot")
     app.call("withdraw the consent", "DELETE", f"{CONSENTS}/{consent}", 204)
@@ -262,7 +261,10 @@ def second(client: httpx.Client, wait: Wait) -> list[Step]:
     app.log_in("log in")
     narrow = app.ask("consent for balances", ["konton", "saldon"], 40)
     consent = app.ask("consent", ["betalningar", "rorelser", "saldon", "konton"], 5)
-    ref, no = app.start("start the second", consent), app.start("start the first", narrow)
+    ref, no = (
+        app.start("start the second", f"{CONSENTS}/{consent}/legitimering"),
+        app.start("start the first", f"{CONSENTS}/{narrow}/legitimering"),
+    )
     app.mistype("customer mistypes the code", no, "582604")
     app.decide("customer declines the first", no, "avbryt")
     app.decide("customer agrees to the second", ref, "signera")
@@ -285,13 +287,18 @@ def second(client: httpx.Client, wait: Wait) -> list[Step]:
     refused = app.pay("payment to decline", key, app.bill(account, school, "925,50", "Piano"), 92_550)
     later_bill = app.bill(account, school, "1 210,00", "Fiol", app.day(12))
     later = app.pay("payment for later", key, later_bill, 121_000)
-    no, yes = app.start("start to sign the second", refused), app.start("start to sign the first", paid)
+    no, yes = (
+        app.start("start to sign the second", f"{PAYMENTS}/{refused}/signering"),
+        app.start("start to sign the first", f"{PAYMENTS}/{paid}/signering"),
+    )
     app.decide("customer signs the payment", yes, "signera")
     app.decide("customer declines the other", no, "avbryt")
     bill = app.bill(account, roof, "12500,00", "Tak")
     members = {"fel.kod": "dagsgrans_overskriden", "fel.kvar.varde": "12 000,00"}
     app.call("two payments above the limit", "POST", PAYMENTS, 422, members, customer=key, json=bill)
-    app.decide("customer signs the later one", app.start("start to sign the third", later), "signera")
+    app.decide(
+        "customer signs the later one", app.start("start to sign the third", f"{PAYMENTS}/{later}/signering"), "signera"
+    )
     members = {
         "kommande.#": 2,
         "antal": 2,

@@ -18,6 +18,7 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.messages import to_json
 from xs2a_sandbox.recording.tape import Tape
+from xs2a_sandbox.redaction.allowlist import is_kept_segment
 from xs2a_sandbox.redaction.body import note_of
 from xs2a_sandbox.redaction.values import DROPPED
 from xs2a_sandbox.redaction.vocabulary import is_words
@@ -65,11 +66,28 @@ def _find_words(entries: Sequence[Exchange]) -> dict[str, str]:
         for word, id in (pair for path in paths for pair in pairwise(urlsplit(path).path.split("/"))):
             before.setdefault(id, word)
     before = {id: word for id, word in before.items() if word not in members}
-    return {
+    return _find_kept(entries) | {
         word: names[id]
         for id, word in before.items()
         if id in names and len(word) == len(names[id]) > 2 and word.islower() and not is_words(word)
     }
+
+
+def _find_kept(entries: Sequence[Exchange]) -> dict[str, str]:
+    """Return words by their pseudonyms where a link to the same address keeps the word."""
+    paths = [urlsplit(entry.target).path.split("/") for entry in entries]
+    places = [(path, at, is_kept_segment(path, at)) for path in paths for at in range(1, len(path) - 1)]
+    hidden = {path[at] for path, at, is_kept in places if not is_kept and path[at].isalpha() and is_id(path[at + 1])}
+    asked = {(*path[:at], path[at + 1]): path[at] for path, at, _ in places if path[at] in hidden}
+    kept: dict[str, str] = {}
+    for entry in entries:
+        for _, value in leaves(body.read(entry.answer_body).value):
+            link = urlsplit(value).path.split("/") if isinstance(value, str) and value.count("/") > 1 else []
+            for at in range(1, len(link) - 1):
+                word = asked.get((*link[:at], link[at + 1]))
+                if word and word != link[at] and len(word) == len(link[at]) and link[at] not in hidden:
+                    kept[word] = link[at]
+    return kept
 
 
 def _find_header_names(entries: Sequence[Exchange]) -> dict[str, str]:

@@ -7,7 +7,8 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.seen import answer_values
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
 
-_TIMES = re.compile("expire|second|lifetime|ttl", re.IGNORECASE)
+_TIMES = re.compile("expire|lifetime|ttl|second|secund|segund|sekun|saniye|masodperc", re.IGNORECASE)
+"""Names of times in seconds. Seconds are called so in nine languages."""
 
 
 def told_lifetimes(thing: LearnedThing, offset: int) -> Iterator[int]:
