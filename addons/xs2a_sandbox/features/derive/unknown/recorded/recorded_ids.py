@@ -38,10 +38,12 @@ def find_ids(seen: Sequence[SeenExchange]) -> RecordedIds:
                 before = "" if ids.has(text) else text
     most = [column for column in columns.values() if sum(map(ids.has, column)) * 2 >= len(column) > 1]
     used = {segment for one in seen for segment in one.path}
-    most += [column for column in columns.values() if len(column & used) > 1 and all(map(_is_random, column))]
+    random = [column for column in columns.values() if len(column) > 1 and all(map(_is_random, column))]
+    most += [column for column in random if len(column & used) > (0 if min(column).isupper() else 1)]
     return RecordedIds(ids.is_redacted, frozenset(text for column in most for text in column if not ids.has(text)))
 
 
 def _is_random(text: str) -> bool:
-    """Return whether a text consists of many small letters that are no words."""
-    return len(text) >= _LONG and text.isalpha() and text.islower() and not is_words(text)
+    """Return whether a text consists of many small or of many capital letters that are no words."""
+    is_of_one_case = text.islower() or text.isupper()
+    return len(text) >= _LONG and text.isalpha() and is_of_one_case and not is_words(text.lower())
