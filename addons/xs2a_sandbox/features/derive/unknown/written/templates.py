@@ -456,8 +456,9 @@ def _times(scopes: ExchangeScopes, one: SeenExchange, value: Any, sources: Seque
     if form is None:
         return
     yield form.write("clock.seconds")
-    starts = {source.rpartition(".")[0] for source in sources if source.endswith(".state")}
-    for start in sorted(starts):
+    # What the path names comes before the token of a header.
+    starts = dict.fromkeys(source.rpartition(".")[0] for source in sources if source.endswith(".state"))
+    for start in starts:
         yield form.write(f"{start}.made")
         yield form.write(f"{start}.since")
         for source in sources:
@@ -468,7 +469,7 @@ def _times(scopes: ExchangeScopes, one: SeenExchange, value: Any, sources: Seque
             ):
                 yield form.write(f"({start}.made + {source} * 86400)")
     yield from _later(form, value, one.time, "clock.seconds")
-    for start in sorted(starts):
+    for start in starts:
         made = scopes.value(f"{start}.made", one)
         if isinstance(made, int):
             yield from _later(form, value, datetime.fromtimestamp(made, UTC), f"{start}.made")
