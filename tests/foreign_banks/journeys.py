@@ -36,12 +36,15 @@ from tests.foreign_banks import (
     lech_journeys,
     morava_journeys,
     mures_journeys,
+    nemunas_journeys,
     notec_journeys,
     odra_journeys,
     platte_journeys,
     pukeko_journeys,
     rhone_journeys,
     ribera_journeys,
+    salzach_journeys,
+    severn_journeys,
     siret_journeys,
     skagen_journeys,
     struma_journeys,
@@ -76,6 +79,7 @@ from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.lech import Lech
 from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.mures import Mures
+from tests.foreign_banks.nemunas import Nemunas
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.odra import Odra
@@ -83,7 +87,9 @@ from tests.foreign_banks.platte import Platte
 from tests.foreign_banks.pukeko import Pukeko
 from tests.foreign_banks.rhone import Rhone
 from tests.foreign_banks.ribera import Ribera
+from tests.foreign_banks.salzach import Salzach
 from tests.foreign_banks.server import Clock, ForeignBank
+from tests.foreign_banks.severn import Severn
 from tests.foreign_banks.siret import Siret
 from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.struma import Struma
@@ -962,6 +968,19 @@ BANKS = {
         zala_journeys.first,
         zala_journeys.second,
         r"\b(?:cns|pay|aut)[0-9a-f]{16}\b",
+        "^(?:consentStatus|transactionStatus|scaStatus)$",
+    ),
+    "severn": Foreign(
+        Severn, severn_journeys.first, severn_journeys.second, r"\b(?:aac|dpc|dp)-[0-9a-f]{16}\b", "^Status$"
+    ),
+    "nemunas": Foreign(
+        Nemunas, nemunas_journeys.first, nemunas_journeys.second, r"\b(?:cns|pay|bat|apr)_[0-9a-z]{12}\b", "^state$"
+    ),
+    "salzach": Foreign(
+        Salzach,
+        salzach_journeys.first,
+        salzach_journeys.second,
+        r"\b(?:[0-9a-f]{32}|ZA\d{14}|au_\w{16})\b",
         "^(?:consentStatus|transactionStatus|scaStatus)$",
     ),
 }

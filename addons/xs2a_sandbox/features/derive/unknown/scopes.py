@@ -60,8 +60,8 @@ class ThingLookup:
 class ExchangeScopes:
     """The things and values of every exchange.
 
-    `covers` has when a balance does not cover an amount, `quotas` when a thing has been used too often. `made` are the
-    ids and secrets that the bank has made.
+    `covers` has when a balance does not cover an amount, `quotas` when a thing has been used too often. The balances
+    follow `exact_amounts`, which are no pseudonyms. `made` are the ids and secrets that the bank has made.
     """
 
     def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
@@ -86,6 +86,7 @@ class ExchangeScopes:
         rows = (value for rows in world.rows for entry in rows.entries for _, value in leaves(entry))
         self.row_texts = frozenset(value for value in rows if isinstance(value, str))
         self.covers: dict[LearnedOperation, list[Condition]] = {}
+        self.exact_amounts: set[tuple[LearnedOperation, Place]] = set()
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
         self.endings: dict[ThingKind, set[LearnedOperation]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}

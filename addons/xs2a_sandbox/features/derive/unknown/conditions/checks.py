@@ -248,8 +248,7 @@ def _compares_pseudonyms(
     scopes: ExchangeScopes, operation: LearnedOperation, place: Place, ones: Sequence[SeenExchange]
 ) -> bool:
     """Return whether redaction has replaced numbers: which of them is greater depends on its key."""
-    is_exact = any(cover.place == place for cover in scopes.covers.get(operation, ()))
-    if is_exact or not scopes.is_redacted:
+    if (operation, place) in scopes.exact_amounts or not scopes.is_redacted:
         return False
     name, censor = str(place[-1]), ValueRedactor(b"-", DEFAULT)
     return any(

@@ -234,6 +234,8 @@ def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
         example = dict(leaves(taken.kind.example.body)).get(taken.amount)
         source = f"({number_source(example, source_of(amount))} or 0) > let.{balance.name}"
         scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
+        if balance.is_exact:
+            scopes.exact_amounts.add((operation, amount))
 
 
 def _find_payers(
