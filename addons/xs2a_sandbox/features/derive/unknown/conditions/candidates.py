@@ -55,7 +55,7 @@ def _possible(
     for place in places_in(others):
         yield from conditions_on_value(place, wanted, others, is_success, scopes)
     yield from _on_mismatch(scopes, others)
-    yield from _on_presence(scopes, operation, wanted, others, 20 if is_success else 97)
+    yield from _on_presence(scopes, operation, wanted, others, is_success)
     if not is_success or wanted[0].text:
         yield from conditions_on_secrets(scopes, operation, wanted, others)
     if not is_success:
@@ -147,11 +147,14 @@ def _on_presence(
     operation: LearnedOperation,
     wanted: Sequence[SeenExchange],
     others: Sequence[SeenExchange],
-    rank: int,
+    is_success: bool,
 ) -> Iterator[Condition]:
+    rank = 20 if is_success else 97
     for place in places_in(wanted):
         if not any(one.at(place) is not None for one in others):
-            yield Condition(f"{source_of(place)} is not none", 75, "present", place)
+            # What a step of an authorisation brings tells more about its answer than the step before.
+            is_step = is_success and operation.method in ("PUT", "PATCH") and place[0] == "body"
+            yield Condition(f"{source_of(place)} is not none", 25 if is_step else 75, "present", place)
     for place in places_in([*wanted, *others]):
         mine, theirs = ({text for one in ones if isinstance(text := one.at(place), str)} for ones in (wanted, others))
         is_choice = all(re.fullmatch(r"[a-z_-]{1,20}", text) for text in mine | theirs)

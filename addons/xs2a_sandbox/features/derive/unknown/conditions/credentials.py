@@ -48,6 +48,8 @@ def conditions_on_secrets(
         }
         in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
         near = [pair for pair in permutations(values, 2) if len(pair[0]) == 2 or pair[0][:-1] == pair[1][:-1]]
+        # The address of a page names the app, not the customer.
+        near = [(place, name) for place, name in near if (place[0], name[0]) != ("form", "query")]
         pairs = [*((place, name) for name in in_path for place in values), *near]
         pairs.sort(key=lambda pair: pair[1][0] not in ("path", pair[0][0]))
         earlier = dict(_find_earlier_names(scopes, operation, one))

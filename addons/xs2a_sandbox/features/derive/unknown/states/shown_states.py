@@ -141,7 +141,8 @@ def _find_exchanged(world: World, one: SeenExchange) -> Iterator[LearnedThing]:
     """Yield what the page or code in a request is for, and what the page was for that has made it."""
     for use, thing in world.named(one):
         if use.place[0] in ("form", "query") or use.kind.is_code:
-            if use.key != use.kind.id or use.word is not None:
+            is_asked = use.place[0] == "query" and one.status in REDIRECTS
+            if use.key != use.kind.id or use.word is not None or is_asked:
                 yield thing
             if thing.created.number < one.number:
                 yield from _find_exchanged(world, thing.created)

@@ -135,15 +135,12 @@ def _are_ids(column: set[str], variable: set[str], ids: RecordedIds) -> bool:
 
 
 def is_beside(operation: LearnedOperation, other: LearnedOperation) -> bool:
-    """Return whether two operations create the same at paths that differ in the last word, the product of payments."""
-    words = operation.pattern[-1:], other.pattern[-1:]
-    return (
-        operation.method == other.method == "POST"
-        and operation.pattern[:-1] == other.pattern[:-1] != ()
-        and words[0] != words[1]
-        and (None,) not in words
-        and operation.created_members == other.created_members != frozenset()
-    )
+    """Return whether two operations create the same at paths that differ in one word, such as a payment product."""
+    if len(operation.pattern) != len(other.pattern) or not operation.method == other.method == "POST":
+        return False
+    words = [pair for pair in zip(operation.pattern, other.pattern, strict=True) if pair[0] != pair[1]]
+    is_alike = operation.created_members == other.created_members != frozenset()
+    return len(words) == 1 and None not in words[0] and len(operation.pattern) > 1 and is_alike
 
 
 def _merge_refused(
