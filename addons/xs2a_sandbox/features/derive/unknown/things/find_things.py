@@ -207,7 +207,9 @@ def _repeats(world: World, one: SeenExchange, place: Place, used: _Uses) -> bool
 
 def _add_rows(world: World, operation: LearnedOperation, place: Place) -> None:
     """Add a list with this member as its key: the first that differs in all entries, and that later requests use."""
-    rows = Rows("", str(place[-1]), operation, place[:-2])
+    # Lists inside the entries of another one, such as the numbers of each account, are one.
+    at = tuple(0 if isinstance(step, int) else step for step in place[:-2])
+    rows = Rows("", str(place[-1]), operation, at)
     is_known = any(known.at == rows.at and known.told_by is operation for known in world.rows)
     lists = [[str(entry[rows.key]) for entry in entries if rows.key in entry] for entries in _lists(rows)]
     if all(len(keys) == len(set(keys)) for keys in lists) and not is_known:
@@ -217,8 +219,19 @@ def _add_rows(world: World, operation: LearnedOperation, place: Place) -> None:
 def _lists(rows: Rows) -> Iterator[list[dict[str, Any]]]:
     """Yield the entries of each answer of the operation."""
     for one in rows.told_by.seen:
-        found = value_at({"body": one.document}, rows.at)
-        yield [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+        found = _lists_at({"body": one.document}, rows.at)
+        yield [entry for entries in found for entry in entries if isinstance(entry, dict)]
+
+
+def _lists_at(document: Any, at: Place) -> Iterator[list[Any]]:
+    """Yield the lists at a place, in every entry of the lists around it."""
+    if not at:
+        yield from [document] if isinstance(document, list) else []
+    elif isinstance(document, list):
+        for entry in document:
+            yield from _lists_at(entry, at[1:])
+    elif isinstance(document, Mapping) and at[0] in document:
+        yield from _lists_at(document[at[0]], at[1:])
 
 
 def _name(world: World, used: _Uses) -> None:
