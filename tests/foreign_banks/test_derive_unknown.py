@@ -149,6 +149,9 @@ GUESSED = {
     "vanern": set(),
     "platte": set(),
     "zala": set(),
+    "severn": set(),
+    "nemunas": set(),
+    "salzach": set(),
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -160,7 +163,7 @@ SECOND = {
     ("javor", True): (47, 45, 4, 5, 30),
     ("harbour", True): (44, 41, 5, 5, 30),
     ("norrsken", True): (50, 45, 4, 6, 34),
-    ("jacaranda", True): (51, 51, 3, 5, 34),
+    ("jacaranda", True): (51, 51, 3, 5, 33),
     ("bursztyn", True): (51, 49, 2, 5, 30),
     ("dallae", True): (55, 55, 15, 15, 47),
     ("gulmohar", True): (59, 58, 10, 10, 47),
@@ -177,15 +180,15 @@ SECOND = {
     ("brenta", True): (40, 36, 4, 4, 26),
     ("kupa", True): (39, 38, 6, 6, 30),
     ("notec", True): (38, 38, 1, 1, 33),
-    ("drina", True): (25, 19, 1, 1, 11),
+    ("drina", True): (25, 19, 1, 1, 12),
     ("garonne", True): (41, 34, 4, 4, 25),
     ("evros", True): (42, 42, 5, 5, 27),
-    ("morava", True): (42, 41, 7, 7, 28),
+    ("morava", True): (42, 41, 7, 7, 29),
     ("odra", True): (39, 36, 7, 7, 19),
     ("struma", True): (38, 30, 3, 3, 18),
     ("skagen", True): (35, 33, 3, 4, 19),
     ("mures", True): (41, 38, 4, 4, 19),
-    ("rhone", True): (34, 31, 6, 6, 24),
+    ("rhone", True): (34, 31, 6, 6, 26),
     ("ammer", True): (34, 32, 5, 5, 29),
     ("vistula", True): (30, 29, 3, 3, 22),
     ("yarrow", True): (36, 34, 5, 5, 28),
@@ -197,6 +200,9 @@ SECOND = {
     ("vanern", True): (33, 32, 9, 9, 22),
     ("platte", True): (33, 32, 5, 5, 18),
     ("zala", True): (35, 31, 3, 4, 14),
+    ("severn", True): (32, 30, 3, 3, 21),
+    ("nemunas", True): (30, 29, 5, 5, 18),
+    ("salzach", True): (29, 21, 0, 0, 13),
     # Some steps are left for pseudonyms that look like something else.
     ("javor", False): (45, 42, 3, 4, 24),
     ("harbour", False): (43, 37, 4, 4, 26),
@@ -210,7 +216,7 @@ SECOND = {
     ("ribera", False): (39, 38, 5, 5, 31),
     ("estuaire", False): (49, 45, 5, 5, 25),
     ("gauja", False): (35, 32, 4, 4, 22),
-    ("zeytin", False): (38, 34, 5, 5, 18),
+    ("zeytin", False): (36, 33, 4, 4, 17),
     ("cottonwood", False): (37, 35, 4, 4, 18),
     ("siret", False): (39, 38, 5, 5, 20),
     ("corrib", False): (35, 34, 4, 4, 3),
@@ -228,16 +234,19 @@ SECOND = {
     ("mures", False): (40, 35, 1, 1, 8),
     ("rhone", False): (32, 30, 5, 5, 10),
     ("ammer", False): (33, 30, 4, 4, 24),
-    ("vistula", False): (29, 27, 2, 2, 0),
+    ("vistula", False): (27, 25, 1, 1, 0),
     ("yarrow", False): (35, 30, 4, 4, 0),
     ("lech", False): (32, 29, 5, 5, 0),
     ("tajo", False): (33, 30, 2, 2, 4),
-    ("venta", False): (34, 33, 4, 4, 13),
+    ("venta", False): (33, 32, 3, 3, 12),
     ("clyde", False): (31, 27, 3, 3, 0),
     ("adda", False): (33, 31, 3, 3, 3),
     ("vanern", False): (32, 29, 2, 2, 2),
-    ("platte", False): (32, 30, 4, 4, 0),
+    ("platte", False): (31, 29, 4, 4, 0),
     ("zala", False): (34, 29, 2, 3, 10),
+    ("severn", False): (28, 26, 0, 0, 7),
+    ("nemunas", False): (27, 24, 3, 3, 8),
+    ("salzach", False): (28, 19, 0, 0, 8),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values. One value is left for random ones.
@@ -247,7 +256,7 @@ rights, decisions, states and codes. Every answer of dallae has a code.
 """
 MOST_TOO_HIGH = 0.12
 """How much higher than the share of answers with the right structure the rating may be. It is 0.11 for ribera."""
-TOO_HIGH = {"drina": 0.32, "gauja": 0.18, "struma": 0.17, "zala": 0.15}
+TOO_HIGH = {"drina": 0.32, "gauja": 0.18, "struma": 0.17, "zala": 0.15, "salzach": 0.33}
 """The same for banks whose second journey does much that the first does not: the rating only sees recorded steps."""
 
 

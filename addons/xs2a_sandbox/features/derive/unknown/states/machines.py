@@ -9,6 +9,12 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 
 DELETED = "deleted"
+DECIDED = "decided"
+"""The state after the customer's decision, if the recording goes on before the app looks at it."""
+NEW = "new"
+"""The first state of things of which the recording shows only later ones."""
+OWN_WORDS = frozenset({DELETED, DECIDED, NEW})
+"""States that are not the bank's own."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.machines import OWN_WORDS, StateMachine
 
 
 def guess_word(word: str, machine: StateMachine) -> Any:
@@ -20,7 +20,7 @@ _STANDARDS = {"RCVD": "RJCT", "received": "rejected"}
 
 def write_in_style(word: str, machine: StateMachine) -> str:
     """Return a word for a state, written like the other states."""
-    words = [one for one in machine.words if isinstance(one, str)]
+    words = [one for one in machine.words if isinstance(one, str) and one not in OWN_WORDS]
     if word.lower() in _DECLINED and machine.first in _STANDARDS:
         return _STANDARDS[machine.first]
     if words and all(one.isupper() for one in words):

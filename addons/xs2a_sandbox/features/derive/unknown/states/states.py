@@ -10,6 +10,8 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.states.machines import (
+    DECIDED,
+    NEW,
     ByEnd,
     ByNewer,
     ByReading,
@@ -34,14 +36,9 @@ from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Sta
 _TIMES = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
 """Seconds that a bank is likely to wait."""
 
-_DECIDED = "decided"
-"""The state after the customer's decision, if the recording goes on before the app looks at it."""
 _DAY = 86400
 _AT_ONCE = 5
 """The seconds in which time changes no state."""
-
-_NEW = "new"
-"""The first state of things of which the recording shows only later ones."""
 
 
 def find_machines(world: World) -> dict[ThingKind, StateMachine]:
@@ -67,7 +64,7 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
             add_deletion(world, thing, member)
         known = [state for thing in kind.things for _, state in thing.states]
         if first is None:
-            first = 0 if all(isinstance(state, int) for state in known) else _NEW
+            first = 0 if all(isinstance(state, int) for state in known) else NEW
         for thing in kind.things:
             if thing.states and thing.states[0][0] != thing.created.number:
                 thing.states.insert(0, (thing.created.number, first))
@@ -115,7 +112,7 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
         decision = _hidden_decision(causes, shown) if isinstance(before, str) else None
         if decision:
             alike = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, decision))
-            decided = next(alike, _DECIDED)
+            decided = next(alike, DECIDED)
             _add_request(world, machine, thing, ByRequest(before, decided, decision))
             before, changed = decided, decision
             causes = [one for one in causes if one.number > decision.number]
