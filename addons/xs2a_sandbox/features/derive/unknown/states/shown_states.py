@@ -171,7 +171,8 @@ def _has_key(thing: LearnedThing, one: SeenExchange, around: Place, kind: ThingK
     inner = value_at(one.document, around)
     if at[0] != "body" or not isinstance(inner, Mapping):
         return None
-    told = inner.get(at[-1])
+    # The object can be all about the thing: `consent: {id: ...}`.
+    told = inner.get(at[-1], inner.get("id") if key == kind.id else None)
     if kind is thing.kind and key in thing.keys:
         mine = str(thing.keys[key][0])
         is_main = key == kind.id or kind.is_told_late(key)
