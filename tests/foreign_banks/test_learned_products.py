@@ -136,3 +136,34 @@ def test_amounts_may_have_spaces_between_groups_of_digits(amount: str, status: i
     answered, said = app.send("POST", "/pay", {"amount": amount, "payee": "Rut Ask"})
     assert answered == status
     assert status != 201 or said["amount"] == amount
+
+
+def record_steps() -> Iterator[Exchange]:
+    """Yield an authorisation whose steps are told apart by what they bring; a header names the customer only once."""
+    consent, auth = "cns-4kq8vd72mz", "aut-9wq2xk5vzn"
+    name = (("PSU-ID", "anna.lind"),)
+
+    def step(said: Any, status: int, at: int, **sent: str) -> Exchange:
+        return taped(f"/consents/{consent}/auths/{auth}", said, "PUT", status=status, body=sent, at=at)
+
+    def told(state: str) -> dict[str, str]:
+        return {"authId": auth, "step": state}
+
+    yield taped("/consents", {"consentId": consent, "state": "new"}, "POST", status=201, body={"days": 90})
+    yield taped(f"/consents/{consent}/auths", told("named"), "POST", status=201, headers=name, at=1)
+    yield step({"code": "WRONG_PASSWORD"}, 401, 2, password="hawthorn-24")
+    yield step(told("known") | {"hint": "Send the code."}, 200, 3, password=SECRET)
+    yield step({"code": "WRONG_CODE"}, 401, 4, otp="000000")
+    yield step(told("done") | {"state": "valid"}, 200, 5, otp="804271")
+    yield taped(f"/consents/{consent}", {"consentId": consent, "state": "valid"}, at=6)
+
+
+def test_a_password_is_that_of_the_customer_whom_an_earlier_request_named() -> None:
+    app = LearnedApp(learn_text(record_steps()))
+    consent = app.send("POST", "/consents", {"days": 30})[1]["consentId"]
+    auth = app.send("POST", f"/consents/{consent}/auths", headers={"PSU-ID": "anna.lind"})[1]["authId"]
+    path = f"/consents/{consent}/auths/{auth}"
+    assert app.send("PUT", path, {"password": "rowan-70"}) == (401, {"code": "WRONG_PASSWORD"})
+    assert app.send("PUT", path, {"password": SECRET})[1]["step"] == "known"
+    assert app.send("PUT", path, {"otp": "804271"})[1]["step"] == "done"
+    assert app.send("GET", f"/consents/{consent}")[1]["state"] == "valid"

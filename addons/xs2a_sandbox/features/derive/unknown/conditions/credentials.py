@@ -57,7 +57,7 @@ def conditions_on_secrets(
         # Requests of other operations name the customer, too, but neither secret nor decision.
         told = {place for place, value in values.items() if scopes.world.users.get(str(value), set()) - {operation}}
         pairs = [(place, name) for place, name in pairs if name in told and place not in told] or pairs
-        fields = [place for place in values if place[0] == "form" and place not in told]
+        fields = [place for place in values if place[0] in ("form", "body") and place not in told]
         pairs += [(place, name) for name in earlier for place in fields]
         values |= earlier
         for place, name in pairs:
