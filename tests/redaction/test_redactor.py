@@ -93,6 +93,15 @@ class TestEntries:
         assert made.headers.get("psu-id") == sent["psuId"] != "gruenwald"
         assert made.headers.get("psu-ip-address") == sent["ip"]
 
+    def test_a_key_of_letters_that_an_answer_has_told_has_the_same_pseudonym_in_the_path(self) -> None:
+        key = "iczgokzeaixdmvygxk"
+        redactor = Redactor(KEY)
+        told = redactor.entry(entry("/v1/consents", answer_body=dump({"page": f"/sign/{key}"})))
+        opened = redactor.entry(replace(entry(f"/sign/{key}"), method="POST"))
+        pseudonym = json.loads(told.answer_body)["page"].rpartition("/")[2]
+        assert pseudonym != key
+        assert opened.target == f"/sign/{pseudonym}"
+
     def test_a_second_process_uses_the_same_pseudonyms(self) -> None:
         raw = entry(f"/v1/accounts/{IBAN}", answer_body=dump({"name": "Anna Grünwald", "n": 123456789}))
         assert repr(Redactor(KEY).entry(raw)) == repr(Redactor(KEY).entry(raw)) != repr(Redactor(b"other").entry(raw))

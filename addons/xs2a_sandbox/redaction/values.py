@@ -107,7 +107,8 @@ def _between(text: str, censor: "ValueRedactor") -> str:
     return splice(text, ((start, end, censor.shape(words)) for start, end, words in strange))
 
 
-_LETTERS_OF_AN_ID = 14
+LETTERS_OF_AN_ID = 14
+"""So many letters can be an id, although none of them is a digit."""
 _SHORTEST, _LONGEST = 5, 200
 """The shortest and longest remembered texts: shorter ones occur everywhere, longer ones are not names or numbers."""
 
@@ -290,7 +291,7 @@ class ValueRedactor:
         return {
             place
             for place in allowlist.find_words(segments, method)
-            if len(segments[place]) < _LETTERS_OF_AN_ID or not self.remembered.knows(segments[place])
+            if len(segments[place]) < LETTERS_OF_AN_ID or not self.remembered.knows(segments[place])
         }
 
     def is_trusted(self, host: str) -> bool:

@@ -61,7 +61,8 @@ class ExchangeScopes:
     """The things and values of every exchange.
 
     `covers` has when a balance does not cover an amount, `quotas` when a thing has been used too often. The balances
-    follow `exact_amounts`, which are no pseudonyms. `made` are the ids and secrets that the bank has made.
+    change by exactly `exact_amounts`, so redaction has kept these. `made` are the ids and secrets that the bank has
+    made.
     """
 
     def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
@@ -99,7 +100,7 @@ class ExchangeScopes:
         self.error_codes = frozenset(self._find_error_codes())
 
     def _find_error_codes(self) -> Iterator[Place]:
-        """Yield the places of numbers that most errors have, and that are no statuses."""
+        """Yield the places where most errors have a number that is not their status, such as a code."""
         errors = [one for one, is_ok in self.is_ok.items() if not is_ok and one.document is not None]
         told = [
             {place for place, value in leaves(one.document) if read_number(value) is not None and value != one.status}

@@ -206,9 +206,9 @@ def _count_attempts(scopes: ExchangeScopes, one: SeenExchange, classes: Sequence
     members = _members(one)
     count = 0
     for lookup, thing in scopes.found(one):
-        before = [e for e in thing.events if e.number < one.number and scopes.world.operation_of[e] is operation]
         if lookup.place[0] != "path":
             continue
+        before = [e for e in thing.events if e.number < one.number and scopes.world.operation_of[e] is operation]
         last = class_of.get(before[-1]) if before else None
         if last and not last.is_ok and last is not class_of.get(one):
             alike = (not class_of[e].is_ok and _members(e) == members for e in reversed(before) if e in class_of)

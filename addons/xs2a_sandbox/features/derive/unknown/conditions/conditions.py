@@ -29,6 +29,11 @@ class Condition:
     def is_of_state(self) -> bool:
         return self.kind in ("state", "in state")
 
+    @property
+    def is_of_body(self) -> bool:
+        """Whether only the body of the request counts, and nothing that the bank knows."""
+        return self.place[:1] == ("body",) and "let." not in self.source
+
 
 def places_in(ones: Sequence[SeenExchange]) -> list[Place]:
     """Return the places in bodies, queries and forms that have a value. Of the objects in a list, the first counts."""

@@ -96,10 +96,9 @@ def _guess_mistakes(known: KnownOperation) -> Iterator[LearnedCheck]:
 def _guess_beside(known: KnownOperation) -> Iterator[LearnedCheck]:
     """Another product of the same kind has the same members, with the same forms."""
     taken = [check.condition for check in known.checks]
-    own = [check for check in known.every if check.answer.operation in known.beside and not check.is_guess]
-    for check in own:
+    for check in (one for one in known.every if one.answer.operation in known.beside):
         condition = check.condition
-        is_form = condition.kind in _FORMS and condition.place[:1] == ("body",) and "let." not in condition.source
+        is_form = condition.kind in _FORMS and condition.is_of_body
         if is_form and not any(_is_same_matter(condition, one) for one in taken):
             yield check.guess(condition)
 

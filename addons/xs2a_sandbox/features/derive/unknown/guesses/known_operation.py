@@ -22,7 +22,7 @@ _PAGE = "<!doctype html><html><body><p>There is nothing to decide here.</p></bod
 class KnownOperation:
     """`checks` are those that the recording shows, `every` those of all operations. `guesses` are added one by one.
 
-    `beside` are operations that create the same at a path with another last word, such as another payment product.
+    `beside` are operations that create the same at a path that differs in one word, such as another payment product.
     """
 
     scopes: ExchangeScopes
@@ -62,9 +62,8 @@ class KnownOperation:
 
     def accepts_beside(self, condition: Condition) -> bool:
         """Return whether a condition on the body holds for a request that was answered well beside this operation."""
-        is_ok, is_of_body = self.scopes.world.is_ok, condition.place[:1] == ("body",) and "let." not in condition.source
-        seen = [one for operation in self.beside for one in operation.seen if is_ok[one]]
-        return is_of_body and any(self.scopes.holds(condition.source, one) for one in seen)
+        seen = [one for operation in self.beside for one in operation.seen if self.scopes.is_ok[one]]
+        return condition.is_of_body and any(self.scopes.holds(condition.source, one) for one in seen)
 
     def find_check(self, kind: str, place: Place) -> LearnedCheck | None:
         """Return the check of any operation on a part of the request."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, are_redacted, parts
+from xs2a_sandbox.redaction.values import LETTERS_OF_AN_ID
 from xs2a_sandbox.redaction.vocabulary import is_words
 
 _LEAST = 6
-_LONG = 14
-"""The least length of letters that are ids because no two of them are equal."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,6 @@ def find_ids(seen: Sequence[SeenExchange]) -> RecordedIds:
 
 
 def _is_random(text: str) -> bool:
-    """Return whether a text consists of many small or of many capital letters that are no words."""
+    """Return whether a text is long, has only small or only capital letters, and does not consist of words."""
     is_of_one_case = text.islower() or text.isupper()
-    return len(text) >= _LONG and text.isalpha() and is_of_one_case and not is_words(text.lower())
+    return len(text) >= LETTERS_OF_AN_ID and text.isalpha() and is_of_one_case and not is_words(text.lower())

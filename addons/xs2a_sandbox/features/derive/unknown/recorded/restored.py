@@ -20,7 +20,7 @@ from xs2a_sandbox.http.messages import to_json
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.allowlist import is_kept_segment
 from xs2a_sandbox.redaction.body import note_of
-from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.values import DROPPED, LETTERS_OF_AN_ID
 from xs2a_sandbox.redaction.vocabulary import is_words
 
 _AUTHORIZATION = "authorization"
@@ -30,7 +30,6 @@ _USUAL = 0.7
 """The part of requests that have a header with which the app marks its own."""
 _LEAST = 20
 """The shortest access token."""
-_LETTERS_OF_AN_ID = 14
 _NEW = timedelta(seconds=60)
 
 
@@ -116,7 +115,7 @@ def _find_pages(entries: Sequence[Exchange]) -> dict[str, str]:
         *above, last = urlsplit(page.target).path.split("/")
         forms = (entry.target.split("/") for entry in entries[at + 1 :] if entry.method == "POST")
         word = next((path[-1] for path in forms if path[:-1] == above), "")
-        is_page = page.method == "GET" and above and (len(above[-1]) >= _LETTERS_OF_AN_ID or is_id(above[-1]))
+        is_page = page.method == "GET" and above and (len(above[-1]) >= LETTERS_OF_AN_ID or is_id(above[-1]))
         if is_page and len(word) == len(last) and word != last and last.isalpha() and last.islower():
             words[last] = word
     return {last: word for last, word in words.items() if not is_words(last)}

@@ -94,10 +94,10 @@ class ByPayments:
 
 @dataclass(frozen=True)
 class IfUncovered:
-    """The state is `after` if a balance does not cover the amount: if the condition holds for the request `one`.
+    """If a balance does not cover the amount, the state is `after`. `condition` says so about a request like `one`.
 
-    It is so with this request, in place of the usual state, or so many seconds after the state `before`. A new
-    thing has no state `before`. A guess was not recorded.
+    The thing gets this state with the request, in place of the usual one. If there are `seconds`, it gets the usual
+    state first, and this one so long after `before`, which is None for a new thing. A guess was not recorded.
     """
 
     before: Any

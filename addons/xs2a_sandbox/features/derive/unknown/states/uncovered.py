@@ -12,6 +12,15 @@ from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
 
+type _Branch = tuple[Any, int, SeenExchange]
+"""The state that a thing got, after so many seconds, and the last request before that."""
+
+
+def add_uncovered(scopes: ExchangeScopes) -> None:
+    """Find the states that the recording shows for payments which a balance does not cover."""
+    for machine in scopes.machines.values():
+        machine.uncovered = list(_find(scopes, machine))
+
 
 def guess_uncovered(scopes: ExchangeScopes, checked: Collection[LearnedOperation]) -> None:
     """Guess that the customer's decision rejects a payment that the balance does not cover.
@@ -30,15 +39,6 @@ def guess_uncovered(scopes: ExchangeScopes, checked: Collection[LearnedOperation
             if cover and change.after not in machine.lasts:
                 after = ends[0] if ends else guess_word("declined", machine)
                 machine.uncovered.append(IfUncovered(change.before, after, cover.source, change.one, is_guess=True))
-
-
-type _Branch = tuple[Any, int, SeenExchange]
-"""The state that a thing got, after so many seconds, and the last request before that."""
-
-
-def add_uncovered(scopes: ExchangeScopes) -> None:
-    for machine in scopes.machines.values():
-        machine.uncovered = list(_find(scopes, machine))
 
 
 def _find(scopes: ExchangeScopes, machine: StateMachine) -> Iterator[IfUncovered]:

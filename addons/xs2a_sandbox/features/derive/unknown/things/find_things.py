@@ -151,8 +151,7 @@ def _are_names_of(world: World, thing: LearnedThing, one: SeenExchange, fresh: _
 
 
 def _is_chosen(world: World, one: SeenExchange, text: str, used: _Uses) -> bool:
-    is_id = one.method == "PUT" or world.ids.has(text)
-    return one.status == 201 and is_id and bool(_later(used, text, one)) and not _names_thing(world, text)
+    return one.status == 201 and bool(_later(used, text, one)) and not _names_thing(world, text)
 
 
 def _names_thing(world: World, text: str) -> bool:

@@ -7,8 +7,10 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.seen import answer_values
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
 
-_TIMES = re.compile("expire|lifetime|ttl|second|secund|segund|sekun|saniye|masodperc", re.IGNORECASE)
-"""Names of times in seconds. Seconds are called so in nine languages."""
+_TIMES = re.compile(
+    "expire|lifetime|ttl|seconds|secondes|secunde|segundos|sekunde|sekundy|sekunti|saniye|masodperc", re.IGNORECASE
+)
+"""Parts of the names of times in seconds. The plural tells them from words such as `secondary`."""
 
 
 def told_lifetimes(thing: LearnedThing, offset: int) -> Iterator[int]:

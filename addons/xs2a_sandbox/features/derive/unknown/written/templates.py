@@ -196,7 +196,7 @@ class Templates:
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
         first = values[0]
         own = self._members.get(str(place[-1]), ()) if place else ()
-        # A null may be what pages lack, but it is no balance of an unknown account.
+        # The last page can have null in place of a link to the next one. No balance is null.
         named = self._named if any(values) else [one for one in self._named if braced(one) in _OF_SOME_PAGES]
         for source in (*own, *named, *self._echoes(place)):
             if self._gives(source, values):
