@@ -48,7 +48,7 @@ def check_dialect(settings: Settings, tape: Tape) -> CheckedDialect:
         tape = restore(tape)
         seen = see(tape)
         entries = [entry for entry in tape.entries if not entry.cut]
-        outcomes = try_dialect(entries, seen, interface, files.schemas, find_state_members(seen))
+        outcomes = try_dialect(entries, seen, interface, files.schemas, find_state_members(tape))
         places = [one.place for one in seen]
     return CheckedDialect(interface.dialect, tuple(zip(places, outcomes, strict=True)))
 

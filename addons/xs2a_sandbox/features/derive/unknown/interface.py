@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, find_checks, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass, find_classes
 from xs2a_sandbox.features.derive.unknown.conditions.quotas import Quota, find_quotas
+from xs2a_sandbox.features.derive.unknown.guesses.carried_over import CarriedOver, carry_over
 from xs2a_sandbox.features.derive.unknown.guesses.guesses import add_guesses
 from xs2a_sandbox.features.derive.unknown.guesses.states import add_endings
 from xs2a_sandbox.features.derive.unknown.lists.balances import Balance, find_balances
@@ -14,7 +15,7 @@ from xs2a_sandbox.features.derive.unknown.lists.lists import find_listings
 from xs2a_sandbox.features.derive.unknown.lists.named_accounts import NamedAccounts, find_named_accounts
 from xs2a_sandbox.features.derive.unknown.recorded.outcomes import find_envelope, find_successes
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import find_ids
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states.implied_states import add_implied_states
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import add_standing_orders
@@ -24,6 +25,7 @@ from xs2a_sandbox.features.derive.unknown.things.find_things import find_things
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation, find_operations
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, World
 from xs2a_sandbox.features.derive.unknown.written.lists import check_parameters
+from xs2a_sandbox.recording.tape import Tape
 
 _MOST_PLACES = 4
 
@@ -47,11 +49,23 @@ class LearnedInterface:
         return self.scopes.world
 
 
-def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
+def learn(tape: Tape) -> LearnedInterface:
+    seen = see(tape)
+    learned = _learn(seen, CarriedOver())
+    carried = carry_over(tape, seen, learned.world, learned.scopes.machines)
+    if not carried.seen:
+        return learned
+    # What was found out about an exchange depends on the others.
+    return _learn(see(tape), carried)
+
+
+def _learn(recorded: Sequence[SeenExchange], carried: CarriedOver) -> LearnedInterface:
+    seen = [*recorded, *carried.seen]
     envelope = find_envelope(seen)
     ids = find_ids(seen)
     world = find_things(find_operations(seen, ids), find_successes(seen, envelope), envelope, ids)
     machines = find_machines(world)
+    carried.add_changes(machines)
     add_implied_states(world, machines)
     add_standing_orders(machines)
     scopes = ExchangeScopes(world, machines)
@@ -60,14 +74,16 @@ def learn(seen: Sequence[SeenExchange]) -> LearnedInterface:
     quotas = find_quotas(scopes, classes)
     balances, accounts = find_balances(scopes, listings), find_named_accounts(scopes)
     add_uncovered(scopes)
-    learned = LearnedInterface(seen, scopes, classes, listings, balances, accounts, quotas)
+    learned = LearnedInterface(recorded, scopes, classes, listings, balances, accounts, quotas)
     checks: dict[LearnedOperation, list[LearnedCheck]] = {}
     for operation in world.operations:
         checks[operation], left = find_checks(scopes, operation, classes[operation])
         told = [answer for _, answer in split_successes(scopes, operation, classes[operation])]
         left += [answer for answer in classes[operation] if answer.is_ok and answer not in told]
         learned.unknown += [
-            _describe_unexplained(answer, classes[operation]) for answer in left if answer.status not in (404, 405)
+            _describe_unexplained(answer, classes[operation])
+            for answer in left
+            if answer.status not in (404, 405) and not answer.seen[0].like
         ]
     guess_uncovered(scopes, {one for one, own in checks.items() if any(c.condition.kind == "cover" for c in own)})
     add_endings(scopes, checks, classes)

@@ -13,7 +13,6 @@ from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface, learn
 from xs2a_sandbox.features.derive.unknown.recorded.restored import restore
-from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
 from xs2a_sandbox.features.derive.unknown.tried.other_values import AS_RECORDED, OtherValues, invent_values
 from xs2a_sandbox.features.derive.unknown.tried.trial import try_dialect
 from xs2a_sandbox.features.derive.unknown.written.dialect import write_dialect
@@ -40,9 +39,8 @@ def learn_dialect(
 ) -> LearnedDialect:
     """Learn the dialect, and how it answers a second journey. Raises Unreadable: it cannot be written."""
     tape = restore(tape)
-    seen = see(tape)
     entries = [entry for entry in tape.entries if not entry.cut]
-    learned = learn(seen)
+    learned = learn(tape)
     progress(1, _STEPS)
     attempt = partial(_try, name, learned, entries, schemas, _invent_values(learned))
     tried = attempt()
@@ -118,9 +116,9 @@ def _invent_values(learned: LearnedInterface) -> OtherValues:
     return replace(values, mistyped={number for check in wrong for number in check.shown_by})
 
 
-def find_state_members(seen: Sequence[SeenExchange]) -> set[str]:
+def find_state_members(tape: Tape) -> set[str]:
     """Return the members with a state, as far as a recording shows them."""
-    return _states(learn(seen))
+    return _states(learn(tape))
 
 
 def _states(learned: LearnedInterface) -> set[str]:
@@ -157,27 +155,27 @@ def _head(name: str, learned: LearnedInterface, rating: Rating) -> Iterator[str]
         yield f"- {kind.name}, in the member {machine.member}; it begins as {machine.first}"
         for request in machine.by_request:
             operation = learned.world.operation_of[request.one]
-            how = f"{operation.method} {operation.path} (exchange {request.one.number})"
+            how = f"{operation.method} {operation.path} ({request.one.evidence})"
             yield f"  {request.before} -> {request.after}: {how}"
         for timed in machine.by_time:
-            when = f"after about {timed.seconds} seconds (exchange {timed.one.number})"
+            when = f"after about {timed.seconds} seconds ({timed.one.evidence})"
             yield f"  {timed.before} -> {timed.after}: {when}"
         for one in machine.uncovered:
             later = f", after about {one.seconds} seconds" if one.seconds else ""
-            shown = "a guess" if one.is_guess else f"exchange {one.one.number}"
+            shown = "a guess" if one.is_guess else one.one.evidence
             when = f"if the balance does not cover it{later} ({shown})"
             yield f"  {one.before or 'new'} -> {one.after}: {when}"
         for newer in machine.by_newer:
-            when = f"when another one gets the state {newer.before} (exchange {newer.one.number})"
+            when = f"when another one gets the state {newer.before} ({newer.one.evidence})"
             yield f"  {newer.before} -> {newer.after}: {when}"
         for end in machine.by_end:
-            when = f"after its {'.'.join(map(str, end.place))} (exchange {end.one.number})"
+            when = f"after its {'.'.join(map(str, end.place))} ({end.one.evidence})"
             yield f"  {end.before} -> {end.after}: {when}"
         for order in machine.by_payments:
-            when = f"when it has paid for the last time: a guess (exchange {order.one.number})"
+            when = f"when it has paid for the last time: a guess ({order.one.evidence})"
             yield f"  {order.before} -> {order.after}: {when}"
         for reading in machine.by_reading:
-            when = f"when it is read {reading.reads} times (exchange {reading.one.number})"
+            when = f"when it is read {reading.reads} times ({reading.one.evidence})"
             yield f"  {reading.before} -> {reading.after}: {when}"
     if learned.unknown:
         yield ""

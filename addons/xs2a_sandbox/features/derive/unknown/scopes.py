@@ -463,8 +463,20 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) 
     # If requests also have an id for the log, one that was sent twice is that of the thing.
     keys = [name for name in said if ("headers", name) in repeated]
     keys += sorted((str(place[1]) for place in repeated if place[0] == "headers"), key=lambda n: repeated["headers", n])
+    named_by_errors = [place for place in repeated if place[0] == "body" and _is_named_by_errors(world, kind, place)]
+    if named_by_errors and not keys:
+        return named_by_errors[0]
     keys += [name for name in said if ("headers", name) in nonces or first.headers[name] == DROPPED]
     return ("headers", keys[0]) if keys else min(repeated, key=lambda place: repeated[place], default=None)
+
+
+def _is_named_by_errors(world: World, kind: ThingKind, place: Place) -> bool:
+    """Return whether the bank has refused a value that made a thing before, and has named its place."""
+    made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
+    refused = (
+        one for one in kind.made_by.seen if not world.is_ok[one] and one.number > made.get(str(one.at(place)), 1e9)
+    )
+    return any(str(place[-1]) in re.findall(r"\w+", str(value)) for one in refused for _, value in leaves(one.document))
 
 
 def _could_be_key(text: str) -> bool:

@@ -4,9 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
-from xs2a_sandbox.features.derive.unknown.conditions.credentials import conditions_on_codes, conditions_on_secrets
+from xs2a_sandbox.features.derive.unknown.conditions.credentials import (
+    CUSTOMER,
+    conditions_on_codes,
+    conditions_on_customers,
+    conditions_on_secrets,
+)
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import conditions_on_things
 from xs2a_sandbox.features.derive.unknown.conditions.on_values import conditions_on_value, limits
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
@@ -19,6 +25,9 @@ from xs2a_sandbox.redaction.vocabulary import is_words
 
 _LEAST = 6
 """The least length of a request's id, if the recording shows no shorter one."""
+_UUID = "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
+_LAST = 80
+"""The rank of a success that only a missing name of the customer explains."""
 
 
 def candidates(
@@ -46,7 +55,7 @@ def _possible(
     others: Sequence[SeenExchange],
     is_success: bool,
 ) -> Iterator[Condition]:
-    yield from _on_headers(scopes, wanted, others)
+    yield from _on_headers(scopes, wanted, others, is_success)
     yield from conditions_on_things(scopes, operation, wanted, others, is_success)
     yield from scopes.quotas.get(operation, ()) if wanted and not is_success else ()
     yield from scopes.covers.get(operation, ()) if wanted else ()
@@ -56,6 +65,8 @@ def _possible(
         yield from conditions_on_value(place, wanted, others, is_success, scopes)
     yield from _on_mismatch(scopes, others)
     yield from _on_presence(scopes, operation, wanted, others, is_success)
+    if is_success:
+        yield from conditions_on_customers(scopes, operation, wanted, others)
     if not is_success or wanted[0].text:
         yield from conditions_on_secrets(scopes, operation, wanted, others)
     if not is_success:
@@ -96,7 +107,7 @@ def _same_headers(
 
 
 def _on_headers(
-    scopes: ExchangeScopes, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+    scopes: ExchangeScopes, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange], is_success: bool
 ) -> Iterator[Condition]:
     if any(one.status == 429 for one in wanted):
         # It is about how often, not about what a request lacks.
@@ -113,14 +124,17 @@ def _on_headers(
         is_precondition = name.startswith("if-")
         named = [lookup for lookups in scopes.lookups.values() for lookup in lookups if lookup.place == place]
         names_thing = any(map(scopes.machines_of, named))
-        yield Condition(f"{source} is none", 21 if is_precondition else 4 if names_thing else 0, "missing", place)
+        rank = _LAST if is_success and CUSTOMER.search(name) else 21 if is_precondition else 4 if names_thing else 0
+        yield Condition(f"{source} is none", rank, "missing", place)
         values = {one.headers[name] for one in others}
         if place in scopes.nonces or place in scopes.request_keys.values():
             good = [one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers]
             if min(map(len, good), default=0) >= _LEAST:
                 short = f"({source} | default('absent, and so not short') | length) < {_LEAST}"
+                if all(map(FORMATS["uuid"], good)):
+                    short = f"{source} is not none and not ({source} | matches('{_UUID}'))"
                 yield Condition(short, 1, "short", place)
-        elif len(values) == 1 and values != {DROPPED} and not is_precondition and not named:
+        elif len(values) == 1 and values != {DROPPED} and not is_precondition and not named and rank != _LAST:
             (value,) = values
             yield Condition(f"{source} != {literal(value)}", 3, "header", place)
             for one in wanted:

@@ -85,6 +85,7 @@ def _name_classes(
     taken: set[str] = set()
     for (status, said), seen in groups.items():
         is_ok = world.is_ok[seen[0]]
+        seen = [one for one in seen if not one.is_copy] or seen
         name = new_name("done" if is_ok else _error_name(status, said), taken)
         taken.add(name)
         yield AnswerClass(operation, is_ok, seen, name)
@@ -103,7 +104,7 @@ def _repeated(world: World) -> set[Place]:
     """Return places of errors whose values are words or occur again: those of codes, and not of the ids of errors."""
     values: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
     for one in world.operation_of:
-        if not world.is_ok[one]:
+        if not world.is_ok[one] and not one.like:
             for place, value in leaves(one.document):
                 values[place][str(value)] += 1
     return {

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, permutations
 from string import digits
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -18,7 +19,7 @@ from xs2a_sandbox.redaction.values import DROPPED
 _SECRETS = "our_secrets"
 """The collection with the secrets that each name was first let in with."""
 _CODE = re.compile(r"\d{4,8}")
-_CUSTOMER = re.compile("psu|user|customer|login")
+CUSTOMER = re.compile("psu|user|customer|login")
 """Words in the names of headers with the name of a customer."""
 
 
@@ -30,7 +31,8 @@ def conditions_on_secrets(
     The name is in the same request, or an earlier request about the same thing had it.
     """
     lookups = scopes.lookups[operation]
-    if any(lookup.rows and lookup.place[0] != "form" for lookup in lookups):
+    rows = (lookup for lookup in lookups if lookup.rows and lookup.place[0] != "form")
+    if any(one.at(lookup.place) is not None for lookup in rows for one in wanted):
         return
     if not any(one.status in (401, 403) or (one.document is None and one.text) or one.status == 200 for one in wanted):
         return
@@ -55,7 +57,8 @@ def conditions_on_secrets(
         earlier = dict(_find_earlier_names(scopes, operation, one))
         values |= in_path
         # Requests of other operations name the customer, too, but neither secret nor decision.
-        told = {place for place, value in values.items() if scopes.world.users.get(str(value), set()) - {operation}}
+        alike = {operation, *(of for other, of in scopes.world.operation_of.items() if other.number == one.like)}
+        told = {place for place, value in values.items() if scopes.world.users.get(str(value), set()) - alike}
         pairs = [(place, name) for place, name in pairs if name in told and place not in told] or pairs
         fields = [place for place in values if place[0] in ("form", "body") and place not in told]
         pairs += [(place, name) for name in earlier for place in fields]
@@ -67,17 +70,17 @@ def conditions_on_secrets(
                 # A decision, which may come without more.
                 continue
             names, secrets = dict(shown), {secret for _, secret in shown}
-            is_repeated = len(names) == 1 or len(shown) > len(names)
+            is_repeated = len(names) == 1 or len(shown) > len(names) or _is_named(one, place)
             is_one_to_one = len(names) == len(set(shown)) == len(secrets) and is_repeated
             good, value = names.get(values[name]), values[place]
             if not is_one_to_one or not isinstance(good, str) or not value or good in (value, DROPPED):
                 continue
             if not date_form(values[name]) and not date_form(value):
                 known = " or ".join(
-                    f"{source_of(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
+                    f"{_source_of_name(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
                     for owner, secret in sorted(names.items())
                 )
-                source = f"{known} or {other_secret(name, place)}"
+                source = f"{known} or {other_secret(name, place, lookups)}"
                 if name in earlier:
                     source = f"{source_of(place)} is not none and ({source})"
                 yield Condition(source, 44, "credentials", place, owner=name)
@@ -120,35 +123,72 @@ def _find_earlier_names(
         for root in ("form", "headers"):
             said = scopes.value(f"let.{lookup.name}.{root}", one, after=False)
             for name, value in said.items() if isinstance(said, Mapping) else ():
-                if root == "form" or _CUSTOMER.search(name):
+                if root == "form" or CUSTOMER.search(name):
                     yield ("let", lookup.name, root, name), value
 
 
+def _is_named(one: SeenExchange, place: Place) -> bool:
+    """Return whether the answer names a member as the wrong one, such as `password`."""
+    return any(str(place[-1]) in re.findall(r"\w+", str(value)) for _, value in leaves(one.document))
+
+
 def _read(scopes: ExchangeScopes, one: SeenExchange, place: Place) -> Any:
-    return scopes.value(source_of(place), one, after=False) if place[0] == "let" else one.at(place)
+    return scopes.value(_source_of_name(place), one, after=False) if place[0] == "let" else one.at(place)
 
 
-def other_secret(name: Place, place: Place) -> str:
-    """Return the condition that a name came with another secret before."""
-    return f"({_known_secret(name, place)} or {source_of(place)}) != {source_of(place)}"
+def _source_of_name(place: Place) -> str:
+    """Return the expression for a name: a header of an earlier request counts if this one has none."""
+    own = f"{source_of(place[2:])} or " if place[0] == "let" and place[2] == "headers" else ""
+    return f"({own}{source_of(place)})" if own else source_of(place)
 
 
-def store_secret(condition: Condition, ok: str, lookups: Sequence[ThingLookup]) -> dict[str, Any]:
-    """Return the effect that keeps the first secret of a name.
+def conditions_on_customers(
+    scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
+) -> Iterator[Condition]:
+    """The name of the customer, whom a header of this request or of an earlier one names, tells the answers apart.
+
+    Some customers can choose how they sign, and others cannot.
+    """
+    every = (place for one in (*wanted, *others) for place, _ in _find_earlier_names(scopes, operation, one))
+    for place in dict.fromkeys(every):
+        mine, theirs = ({_read(scopes, one, place) for one in ones} for ones in (wanted, others))
+        if place[2] == "headers" and None not in mine and mine.isdisjoint(theirs):
+            yield Condition(f"{_source_of_name(place)} in {literal(sorted(mine))}", 30, "customer", place)
+
+
+def other_secret(name: Place, place: Place, lookups: Sequence[ThingLookup]) -> str:
+    """Return the condition that a name came with another secret before, for another thing.
 
     If the customer sends another secret for the same thing, the first one was a mistake.
     """
-    name, secret = source_of(condition.owner), source_of(condition.place)
-    known = _known_secret(condition.owner, condition.place)
-    entry, _, _ = known.rpartition(".")
+    known = _known(name, place)
+    differs = f"({known}.secret or {source_of(place)}) != {source_of(place)}"
+    thing = _find_thing(lookups)
+    return f"{differs} and {known}.sent_for != {thing}" if thing else differs
+
+
+def store_secret(condition: Condition, ok: str, lookups: Sequence[ThingLookup]) -> dict[str, Any]:
+    """Return the effect that keeps the first secret of a name, and the thing for which it was sent."""
+    name, secret = _source_of_name(condition.owner), source_of(condition.place)
+    known = _known(condition.owner, condition.place)
     is_new, kept = f"{ok} and not {known}", {"secret": braced(secret)}
+    if thing := _find_thing(lookups):
+        is_new, kept["sent_for"] = f"({is_new} or {thing} and {known}.sent_for == {thing})", braced(thing)
+    return {"set": known, "to": kept, "when": f"{is_new} and {name} and {secret}"}
+
+
+def forget_thing(condition: Condition) -> Condition:
+    """Return the condition for operations that do not name the thing for which a secret was sent first."""
+    of_other = re.escape(f" and {_known(condition.owner, condition.place)}.sent_for != ") + r"let\.\w+\.id"
+    return replace(condition, source=re.sub(of_other, "", condition.source))
+
+
+def _find_thing(lookups: Sequence[ThingLookup]) -> str:
+    """Return the expression for the id of what a path names, or an empty text."""
     things = [lookup for lookup in lookups if lookup.place[0] == "path" and not lookup.rows]
-    if things:
-        thing = f"let.{things[-1].name}.id"
-        is_new, kept["sent_for"] = f"({is_new} or {thing} and {entry}.sent_for == {thing})", braced(thing)
-    return {"set": entry, "to": kept, "when": f"{is_new} and {name} and {secret}"}
+    return f"let.{things[-1].name}.id" if things else ""
 
 
-def _known_secret(name: Place, place: Place) -> str:
-    """Return the expression for the secret that a name has at a place."""
-    return f"state.{_SECRETS}[{source_of(name)} ~ {literal(f' {place[-1]}')}].secret"
+def _known(name: Place, place: Place) -> str:
+    """Return the expression for what is known of the secret that a name has at a place."""
+    return f"state.{_SECRETS}[{_source_of_name(name)} ~ {literal(f' {place[-1]}')}]"

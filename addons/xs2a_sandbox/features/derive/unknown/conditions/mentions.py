@@ -44,7 +44,7 @@ def instead(donor: LearnedCheck, condition: Condition) -> tuple[tuple[str, str],
     names = [str(step) for step in donor.condition.place[1:]]
     mine = [str(step) for step in condition.place[1:]]
     if told.lower() == names[-1] and condition.place[0] == "headers":
-        return ((told, mine[-1].title() if told.istitle() else mine[-1]),)
+        return () if mine == names else ((told, mine[-1].title() if told[:1].isupper() else mine[-1]),)
     full = ".".join(names)
     new = told.removesuffix(full) + ".".join(mine) if told.endswith(full) else told.removesuffix(names[-1]) + mine[-1]
     root, _, rest = new.partition(".")

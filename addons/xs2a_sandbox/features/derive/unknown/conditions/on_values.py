@@ -61,7 +61,8 @@ def conditions_on_value(
             most = lengths.pop() - 1 if is_code else max(short)
             # That an amount is too great explains more than that a text next to it is short.
             yield Condition(f"{guard}({source} | string | length) <= {most}", 52 if is_code else 72, "form", place)
-        pattern = pattern_of(texts)
+        # The form of what the bank has made can be accidental.
+        pattern = None if scopes.made.issuperset(texts) else pattern_of(texts)
         if wanted:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
         if (country := scopes.iban_country) and find_iban_country(texts, [country]):

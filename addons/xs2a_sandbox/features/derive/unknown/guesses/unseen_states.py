@@ -8,6 +8,7 @@ from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import Successes
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass, is_link
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -39,7 +40,7 @@ def add_unseen_state(
         states = [*states, first]
     documents = [one.document for one in shown]
     sent = [member for one in shown for member in _sent(scopes, lookup, one)]
-    bound = _find_bound(scopes) if len(states) == 1 else set()
+    bound = _find_bound(scopes) | _find_days(scopes, lookup, shown, states[0]) if len(states) == 1 else set()
     like = []
     for one, document in zip(shown, _keep_common(documents, sent, bound), strict=True):
         like.append(replace(one, document=document))
@@ -116,7 +117,21 @@ def _find_bound(scopes: ExchangeScopes) -> set[str]:
             sent = {name for one in shown for name, _ in _sent(scopes, lookup, one)}
             names: list[set[str]] = [{name for name, _ in _members(one.document)} for one in shown]
             bound |= {name for name in set[str]().union(*names) - sent if not all(name in one for one in names)}
-    return bound
+    return bound - {machine.member for machine in scopes.machines.values()}
+
+
+def _find_days(scopes: ExchangeScopes, lookup: ThingLookup, shown: Sequence[SeenExchange], state: Any) -> set[str]:
+    """Return the members with a day that is likely to be that of the only recorded state, such as `settlementDate`.
+
+    Consents have days that are not about their states.
+    """
+    if not all(
+        scopes.world.is_payment(machine.kind) and state != machine.first for machine in scopes.machines_of(lookup)
+    ):
+        return set()
+    members = [(name, date_form(value)) for one in shown for name, value in _members(one.document)]
+    sent = {name for one in shown for name, _ in _sent(scopes, lookup, one)}
+    return {name for name, form in members if form and not form.has_time} - sent
 
 
 def _members(document: Any) -> Iterator[tuple[str, Any]]:

@@ -1,6 +1,5 @@
 """Balances that follow payments: a number of an account, less the amounts of the things in some states."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -10,6 +9,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import count_digits, date_form, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.names import identifier
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
@@ -72,7 +72,7 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
                 for one, value in values:
                     start.setdefault(scopes.row_key(per, one), value)
                 steps = place if any(isinstance(step, int) for step in place) else place[-2:]
-                name = "_".join(re.sub(r"\W", "_", str(step)) for step in steps)
+                name = identifier("_".join(str(step) for step in steps))
                 found.append(Balance(f"{name}_of_{per.name}", operation, place, per, start, taken, is_exact))
     # The balance from which most is taken is the one that must cover a payment.
     for balance in sorted(found, key=lambda one: -sum(len(taken.states) for taken in one.taken)):

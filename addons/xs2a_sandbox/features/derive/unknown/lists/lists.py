@@ -117,7 +117,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
         for row in rows:
             if row in entries or any(row == known for _, _, known in listing.booked):
                 continue
-            if keys and any(all(row.get(key) == known.get(key) for key in keys) for known in entries):
+            if keys and any(all(row.get(key) == known.get(key, "") for key in keys) for known in entries):
                 continue
             thing = None if listing.kind else _booked_by(scopes, listing, one, row)
             if thing and (entries or _count_told(thing, row) >= _TELLING):

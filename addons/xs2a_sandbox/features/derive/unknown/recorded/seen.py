@@ -33,7 +33,7 @@ class SeenExchange:
     """One exchange. `time` is the bank's, if its answer has one. `document` is the JSON of the answer, or None.
 
     `parameters` are filled in once the operation is known. `has_pseudonyms` says that redaction has changed the
-    exchange.
+    exchange. One that was not recorded was carried over from that with the number `like`, or is only a copy of it.
     """
 
     number: int
@@ -55,7 +55,14 @@ class SeenExchange:
     is_note: bool
     bank: str = ""
     has_pseudonyms: bool = False
+    like: int = 0
+    is_copy: bool = False
     parameters: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def evidence(self) -> str:
+        """What shows something, in words."""
+        return f"a guess, like exchange {self.like}" if self.like else f"exchange {self.number}"
 
     @property
     def file(self) -> str:

@@ -96,7 +96,8 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             is_number = is_small and not is_of_access
             if (not is_text and not is_number) or value == one.status or any(isinstance(step, int) for step in place):
                 continue
-            if place != world.envelope and not _is_of_other(world, thing, one, place):
+            is_own = _names_kind(thing.kind, name) or not _is_of_other(world, thing, one, place)
+            if place != world.envelope and is_own:
                 shown[thing].append((one, name, value))
     return shown
 
@@ -115,11 +116,14 @@ def _find_named_above(world: World, thing: LearnedThing, one: SeenExchange) -> l
 
 def _said_of(kind: ThingKind, document: Any) -> Iterator[tuple[str, Any]]:
     """Yield what an answer about something else says of a thing of this kind: `transferPhase` is its `phase`."""
-    own = re.compile(rf"{re.escape(kind.name)}_?([A-Z]\w+|(?<=_)\w+)")
     for place, value in leaves(document):
-        found = own.fullmatch(str(place[-1])) if place and is_word(value) else None
+        found = _names_kind(kind, str(place[-1])) if place and is_word(value) else None
         if found:
             yield found[1][0].lower() + found[1][1:], value
+
+
+def _names_kind(kind: ThingKind, name: str) -> re.Match[str] | None:
+    return re.fullmatch(rf"{re.escape(kind.name)}_?([A-Z]\w+|(?<=_)\w+)", name)
 
 
 def find_shown_below(world: World, thing: LearnedThing, member: str) -> Iterator[tuple[SeenExchange, str, Any]]:
@@ -200,19 +204,31 @@ def add_deletion(world: World, thing: LearnedThing, member: str) -> None:
 def find_state_member(
     world: World, kind: ThingKind, shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]]
 ) -> str | None:
-    """Return the member with the most different words for the same things. Currencies are not states."""
+    """Return the member with the most different words for the same things.
+
+    Currencies are not states, nor are numbers next to words, such as versions. A member that an answer has twice, with
+    different words, does not tell the state.
+    """
     words: defaultdict[str, set[Any]] = defaultdict(set)
     told: Counter[str] = Counter()
     for thing in kind.things:
         values: defaultdict[str, list[Any]] = defaultdict(list)
-        for one, name, value in shown.get(thing, ()):
-            if world.is_ok[one]:
+        own = [(one, name, value) for one, name, value in shown.get(thing, ()) if world.is_ok[one]]
+        in_answer: defaultdict[tuple[SeenExchange, str], set[Any]] = defaultdict(set)
+        for one, name, value in own:
+            in_answer[one, name].add(value)
+        for one, name, value in own:
+            if len(in_answer[one, name]) == 1:
                 values[name].append(value)
         for name, ones in values.items():
             told[name] += len(ones)
             if len(set(ones)) > 1 and not all(FORMATS["currency"](str(one)) for one in ones):
                 words[name] |= set(ones)
-    return max(words, key=lambda name: (len(words[name]), told[name])) if words else None
+
+    def rank(name: str) -> tuple[bool, int, int]:
+        return any(isinstance(word, str) for word in words[name]), len(words[name]), told[name]
+
+    return max(words, key=rank, default=None)
 
 
 def find_synonyms(

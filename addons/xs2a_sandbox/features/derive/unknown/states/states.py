@@ -108,7 +108,8 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
         # If no answer shows the state between a decision and the exchange of its code, the decision has changed it.
         causes = [one for one in causes if not world.made(one)] or causes
         shown = by_number[then]
-        causes = causes or _opened_page(between, by_number[then])
+        refused = _find_refused(world, machine, thing, (at, then), causes)
+        causes = [refused] if refused else causes or _opened_page(between, by_number[then])
         decision = _hidden_decision(causes, shown) if isinstance(before, str) else None
         if decision:
             alike = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, decision))
@@ -215,7 +216,8 @@ def _without_waiting(machine: StateMachine, change: ByTime) -> ByTime:
     usual = next(thing for thing in machine.kind.things if change.one in thing.events)
     for thing in machine.kind.things:
         times = {one.number: one.time for one in thing.events}
-        since = next((times[own.number] for own in thing.changes if own.state == change.before), thing.created.time)
+        begun = (times[own.number] for own in thing.changes if own.state == change.before and own.number in times)
+        since = next(begun, thing.created.time)
         waits = [times[at] for at, state in thing.states if state == change.before and at in times]
         days = [place for place, value in leaves(thing.created.body) if date_form(value)]
         own = [place for place in days if value_at(usual.created.body, place) is None]
@@ -227,16 +229,27 @@ def _without_waiting(machine: StateMachine, change: ByTime) -> ByTime:
 
 def _says_same(one: SeenExchange, other: SeenExchange) -> bool:
     """Return whether no word in two requests differs. Redirects show what was decided."""
-    mine, theirs = (dict(leaves(each.form or each.body)) for each in (one, other))
+    mine, theirs = _sent(one), _sent(other)
     words = [place for place, text in mine.items() if place in theirs and is_word(text)]
-    are_steps = mine and theirs and mine.keys().isdisjoint(theirs)
-    return one.status in REDIRECTS or (not are_steps and all(mine[place] == theirs[place] for place in words))
+    is_same = not _are_steps(one, other) and all(mine[place] == theirs[place] for place in words)
+    return one.status in REDIRECTS or is_same
+
+
+def _are_steps(one: SeenExchange, other: SeenExchange) -> bool:
+    """Return whether two requests bring different things, such as a password and a code."""
+    mine, theirs = _sent(one), _sent(other)
+    return bool(mine and theirs) and mine.keys().isdisjoint(theirs)
+
+
+def _sent(one: SeenExchange) -> dict[Place, Any]:
+    return dict(leaves(one.form or one.body))
 
 
 def _find_end(thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> tuple[Place, bool] | None:
     """Return the place of a day or time in the thing's own request that has passed, and whether the day has begun."""
     for place, value in leaves(thing.created.body):
-        if form := date_form(value):
+        form = date_form(value)
+        if form and form.moment(value).year < datetime.max.year:
             is_first_day = not form.has_time and form.day(value) == shown.time.date()
             end = form.moment(value) + timedelta(days=0 if form.has_time or is_first_day else 1)
             if changed.time < end <= shown.time:
@@ -262,7 +275,7 @@ def _add_request(world: World, machine: StateMachine, thing: LearnedThing, chang
     """Note that a request has changed a thing."""
     thing.changes.append(StateChange(change.one.number, change.after, "request"))
     same = (one for one in machine.by_request if (one.before, one.after) == (change.before, change.after))
-    if not any(is_alike(world, one.one, change.one) for one in same):
+    if not any(is_alike(world, one.one, change.one) and not _are_steps(one.one, change.one) for one in same):
         machine.by_request.append(change)
 
 
@@ -273,6 +286,30 @@ def _hidden_decision(causes: Sequence[SeenExchange], shown: SeenExchange) -> See
         return None
     is_later = causes[-1] is not decisions[-1] or (shown.time - decisions[-1].time).total_seconds() >= _DAY
     return decisions[-1] if is_later else None
+
+
+def _find_refused(
+    world: World, machine: StateMachine, thing: LearnedThing, between: tuple[int, int], causes: Sequence[SeenExchange]
+) -> SeenExchange | None:
+    """Return the refused request that has changed the state, such as a wrong code that ends an authorisation.
+
+    It was the last JSON that was sent, and the state, which nothing changes any more, was shown at once.
+    """
+    at, then = between
+    events = {one.number: one for one in thing.events}
+    end = dict(thing.states)[then]
+    if any(one == end != other for each in machine.kind.things for (_, one), (_, other) in pairwise(each.states)):
+        return None
+    shown = events[then]
+    named = (one for one in world.operation_of if at < one.number <= then and one.method != "GET" and _sent(one))
+    about = [one for one in named if any(other is thing for _, other in world.named(one))]
+    last = max(about, key=lambda one: one.number, default=None)
+    if last is None or last.form or world.is_ok[last] or any(one.number > last.number for one in causes):
+        return None
+    since = events[at] if last is shown and at in events else last
+    if (shown.time - since.time).total_seconds() > _AT_ONCE or (last is shown and causes):
+        return None
+    return last
 
 
 def _opened_page(between: Sequence[SeenExchange], shown: SeenExchange) -> list[SeenExchange]:

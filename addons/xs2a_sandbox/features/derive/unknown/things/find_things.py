@@ -38,7 +38,7 @@ def find_things(
                 world.addresses.setdefault(value, place)
             for text in parts(value):
                 used[text].append((one, place))
-    world.users = {text: {world.operation_of[one] for one, _ in ones} for text, ones in used.items()}
+    world.users = {text: {world.operation_of[one] for one, _ in ones if not one.like} for text, ones in used.items()}
     known: set[str] = set()
     for one in seen:
         known |= {text for _, value in one.values() for text in parts(value)} | set(one.path)

@@ -119,6 +119,11 @@ def _variable_segments(seen: Sequence[SeenExchange], ids: RecordedIds) -> set[st
         for _, value in (*leaves(one.body), *answer_values(one)):
             introduced |= {part for part in parts(value) if part not in before}
     used = {segment for one in seen for segment in one.path}
+    sent: set[str] = set()
+    for one in seen:
+        # The name of a customer, as in a request before.
+        variable |= {segment for segment in one.path if segment in sent and re.search(r"\w[.@]\w", segment)}
+        sent |= {value for _, value in leaves(one.body) if isinstance(value, str)}
     for one in seen:
         columns: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
         for place, value in leaves(one.document):

@@ -130,9 +130,10 @@ class World:
         return next((thing for thing in self.things if thing.created is one), None)
 
     def is_payment(self, kind: ThingKind) -> bool:
-        """Return whether the request that makes a thing names an account."""
+        """Return whether the request that makes a thing names one account. An access can have a list of them."""
         own = {str(value) for rows in self.rows for row in rows.entries for value in row.values()}
-        return any(str(value) in own and is_id(str(value)) for _, value in leaves(kind.example.body))
+        named = (value for place, value in leaves(kind.example.body) if all(isinstance(step, str) for step in place))
+        return any(str(value) in own and is_id(str(value)) for value in named)
 
     def named(self, one: SeenExchange) -> Iterator[tuple[ThingUse, LearnedThing]]:
         """Yield the places of a request that name a thing that was known before."""

@@ -77,7 +77,7 @@ def _replace(value: Any, old: str, new: str) -> Any:
 def adopt_answer(learned: LearnedInterface, operation: LearnedOperation, check: LearnedCheck) -> dict[str, Any]:
     """Return the answer of a check. One of another operation must not name what this operation does not have."""
     answer = write_answer(learned, check.answer, check.instead)
-    if check.condition.kind == "repeated":
+    if check.condition.kind == "repeated" and check.is_guess:
         answer.pop("status", None)
         return change_templates(answer, lambda text: text.replace("let.new.", f"let.{AGAIN}."))
     if check.answer.operation is operation:

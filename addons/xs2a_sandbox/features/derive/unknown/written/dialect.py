@@ -1,21 +1,29 @@
 """Writes what was learned as a dialect of its own."""
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import write_first_balances
 from xs2a_sandbox.features.derive.unknown.recorded.braces import restore_braces
-from xs2a_sandbox.features.derive.unknown.scopes import plural
+from xs2a_sandbox.features.derive.unknown.recorded.names import new_name
+from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, plural
 from xs2a_sandbox.features.derive.unknown.written.answers import write_every_error
 from xs2a_sandbox.features.derive.unknown.written.lists import write_entries
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation, write_operation
 from xs2a_sandbox.features.derive.unknown.written.other_products import write_other_products
-from xs2a_sandbox.features.derive.unknown.written.things import collection, write_shape
+from xs2a_sandbox.features.derive.unknown.written.thing_shapes import write_shape
+from xs2a_sandbox.features.derive.unknown.written.things import collection
 from xs2a_sandbox.features.derive.unknown.written.unread_lists import write_unread_lists
 from xs2a_sandbox.features.derive.unknown.written.unread_states import write_unread_states
 from xs2a_sandbox.features.derive.unknown.written.unread_things import write_unread_things
+
+_AFTER = re.compile(rf"\blet\.(\w+?){AFTER}\b")
 
 
 def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any], list[WrittenOperation]]:
@@ -43,4 +51,27 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
     if shapes:
         sections["shapes"] = shapes
     sections["every_error"] = write_every_error(learned)
-    return restore_braces(sections), [replace(one, value=restore_braces(one.value)) for one in written]
+    return restore_braces(sections), list(_finish(written))
+
+
+def _finish(written: Sequence[WrittenOperation]) -> Iterator[WrittenOperation]:
+    """Yield the operations, each with an id of its own, and with plain names for things that it does not change.
+
+    If two have the same address, the first is the recorded one, or the better guess.
+    """
+    taken: set[str] = set()
+    addresses: set[tuple[str, str]] = set()
+    for one in written:
+        address = one.value.get("method", ""), re.sub(r"\{\w+\}", "{}", one.value.get("path", one.value["id"]))
+        if address in addresses:
+            continue
+        addresses.add(address)
+        id = new_name(one.value["id"], taken)
+        taken.add(id)
+        lets = one.value.get("let", {})
+
+        def name_plainly(found: re.Match[str], lets: Mapping[str, Any] = lets) -> str:
+            return found[0] if found[1] + AFTER in lets else f"let.{found[1]}"
+
+        value = change_texts({**one.value, "id": id}, partial(_AFTER.sub, name_plainly))
+        yield replace(one, value=restore_braces(value))

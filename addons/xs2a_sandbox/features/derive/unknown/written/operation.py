@@ -12,20 +12,21 @@ from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import AS_MADE, 
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
 from xs2a_sandbox.features.derive.unknown.lists.named_accounts import TICKED
-from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
+from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.answers import adopt_answer, show_thing, write_answer, write_page
 from xs2a_sandbox.features.derive.unknown.written.lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written.missing_members import join_missing
 from xs2a_sandbox.features.derive.unknown.written.thing_entries import write_thing_entries
+from xs2a_sandbox.features.derive.unknown.written.thing_states import state_after, write_changed
 from xs2a_sandbox.features.derive.unknown.written.things import (
     LATEST,
     NAMES,
     collection,
     write_again,
-    write_changed,
     write_lookup,
     write_new,
 )
@@ -34,6 +35,7 @@ from xs2a_sandbox.wording import say_count
 PAGES = "sca"
 """The sandbox has pages of its own below this word. Only rules come before them."""
 _MOST_SHOWN = 8
+_TO_BE_SURE = "record such a request to be sure"
 
 
 @dataclass(frozen=True)
@@ -67,23 +69,22 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     if made:
         lets["new"] = write_new(scopes, operation, made, oks)
         effects += _store_new(learned, made, oks)
-    changed: set[str] = set()
     for lookup in scopes.lookups[operation]:
         # Errors count, too.
         counted = _count_attempts(lookup, checks, names)
         effects += _count_uses(learned, lookup, checks, names)
-        after = write_changed(learned, operation, lookup, oks, _find_last_attempt(lookup, checks, names))
+        errors = _find_changing(learned, lookup, checks, names)
+        after = write_changed(learned, operation, lookup, oks, errors)
         for accounts in learned.named_accounts if after else ():
             if any(accounts.field in (one.form or {}) for _, answer in oks for one in answer.seen):
                 lets[TICKED] = accounts.read_field()
                 after[TICKED] = braced(f"let.{TICKED} or {expression('let', (lookup.name, TICKED))}")
         if after or counted:
-            changed.add(lookup.name)
             if "state" in after:
                 lets[f"{lookup.name}_state"] = after["state"]
                 after |= _write_state(lookup.name)
             lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | counted]}
-            effects += _store_changed(lookup, "" if counted else f"{ok} and ")
+            effects += _store_changed(lookup, "" if counted or errors else f"{ok} and ")
             effects += _store_latest(learned, lookup) if "state" in after else ()
     for check in checks:
         if check.condition.owner:
@@ -100,8 +101,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
     value["respond"] = _write_respond(learned, operation, names, oks, is_page)
     if effects:
         value["effects"] = effects
-    unchanged = [lookup.name for lookup in scopes.lookups[operation] if lookup.name not in changed]
-    return WrittenOperation(_drop_after(value, unchanged), list(_list_evidence(checks, names, oks)))
+    return WrittenOperation(value, list(_list_evidence(checks, names, oks)))
 
 
 def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Successes) -> dict[str, Any]:
@@ -173,10 +173,21 @@ def _count_attempts(
     return {"wrong": braced(f"{name} + 1 if let.outcome in {wrong} else {name}")}
 
 
-def _find_last_attempt(lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]) -> str:
-    """Return the outcome of the last wrong secret, unless a success has the same answer and changes the state."""
+def _find_changing(
+    learned: LearnedInterface, lookup: ThingLookup, checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str]
+) -> dict[str, str]:
+    """Return the states after errors that change the state, by outcome: the last wrong secret, unless a success has
+    the same answer, and others of which the recording shows it.
+    """
+    machines, name = learned.scopes.machines_of(lookup), f"let.{lookup.name}"
     own = (one for one in checks if one.condition.kind == "attempts" and one.condition.name == lookup.name)
-    return next((names[one] for one in own if not one.answer.is_ok), "")
+    declined = literal({one.kind.name: guess_word("declined", one) for one in machines})
+    states = {names[one]: f"{declined}[{name}.kind]" for one in own if not one.answer.is_ok}
+    for check in checks:
+        shown = [one for one in check.answer.seen if one.number in check.shown_by]
+        if word := state_after(learned.scopes, shown, machines, name):
+            states[names[check]] = word
+    return states
 
 
 def _outcome_names(checks: Sequence[LearnedCheck]) -> dict[LearnedCheck, str]:
@@ -259,31 +270,35 @@ def _write_respond(
     return [*({"when": f"let.outcome == {literal(name)}", **answer} for name, answer in conditional), last]
 
 
-def _drop_after(value: Any, unchanged: Sequence[str]) -> Any:
-    """Name a thing that the operation does not change by its plain name."""
-    pattern = re.compile(rf"\blet\.({'|'.join(unchanged)}){AFTER}\b")
-    return change_texts(value, lambda text: pattern.sub(r"let.\1", text)) if unchanged else value
-
-
 def _write_doc(operation: LearnedOperation) -> str:
-    day = max(one.time for one in operation.seen).date()
-    return f"Recorded {day}, {say_count(len(operation.seen), 'exchange')}."
+    recorded = [one for one in operation.seen if not one.like]
+    if not recorded:
+        return "Not recorded: a guess, because the same was recorded for things of another kind."
+    return f"Recorded {max(one.time for one in recorded).date()}, {say_count(len(recorded), 'exchange')}."
 
 
 def _list_evidence(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, str], oks: Successes) -> Iterator[str]:
     for name in dict.fromkeys(names.values()):
         own = [check for check in checks if names[check] == name]
         other = own[0].answer.operation
-        if numbers := [number for check in own for number in check.shown_by]:
-            yield _list_exchanges(name, numbers)
+        shown = [one for check in own for one in check.answer.seen if one.number in check.shown_by]
+        yield from _list_exchanges(name, shown)
         if any(check.is_guess for check in own):
-            yield f"{name}: a guess, as {other.method} {other.path} answers; record such a request to be sure"
+            yield f"{name}: a guess, as {other.method} {other.path} answers; {_TO_BE_SURE}"
     for _, answer in oks:
         if answer.like:
-            yield f"{answer.name}: a guess, like {answer.like}; record such a request to be sure"
+            yield f"{answer.name}: a guess, like {answer.like}; {_TO_BE_SURE}"
         else:
-            yield _list_exchanges(answer.name, [one.number for one in answer.seen[:_MOST_SHOWN]])
+            yield from _list_exchanges(answer.name, answer.seen[:_MOST_SHOWN])
 
 
-def _list_exchanges(name: str, numbers: Sequence[int]) -> str:
-    return f"{name}: exchange{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+def _list_exchanges(name: str, shown: Sequence[SeenExchange]) -> Iterator[str]:
+    """Yield the numbers of the exchanges that show an outcome, or of those of another kind that do."""
+    recorded = [one.number for one in shown if not one.like]
+    for start, numbers, end in (
+        ("", recorded, ""),
+        ("a guess, like ", [one.like for one in shown], f"; {_TO_BE_SURE}"),
+    ):
+        if numbers:
+            yield f"{name}: {start}exchange{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}{end}"
+            return

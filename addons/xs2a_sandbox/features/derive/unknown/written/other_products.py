@@ -11,20 +11,14 @@ from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperat
 
 
 def write_other_products(learned: LearnedInterface, written: Sequence[WrittenOperation]) -> Iterator[WrittenOperation]:
-    """Yield operations like those written for things of another kind, where a kind has none at its own path."""
-    known = {_address(one.value) for one in written if "path" in one.value}
+    """Yield operations like those written for things of another kind, at the path of each kind."""
     for kind in learned.world.kinds:
         for other in learned.world.kinds:
             words = _find_words(learned, kind, other)
             for one in written if words else ():
                 made = _rewrite(one, other, kind, *words) if words else None
-                if made and _address(made.value) not in known:
-                    known.add(_address(made.value))
+                if made:
                     yield made
-
-
-def _address(value: Any) -> tuple[str, str]:
-    return value["method"], re.sub(r"\{\w+\}", "{}", value["path"])
 
 
 def _find_words(learned: LearnedInterface, kind: ThingKind, other: ThingKind) -> tuple[str, str] | None:
@@ -49,11 +43,11 @@ def _are_alike(kind: ThingKind, other: ThingKind) -> bool:
 def _rewrite(
     one: WrittenOperation, other: ThingKind, kind: ThingKind, theirs: str, mine: str
 ) -> WrittenOperation | None:
-    """Return an operation on things of another kind as one on things of this kind, or None if it is about neither."""
+    """Return an operation on things of another kind as one on this kind, or None if it is about neither or both."""
     path = str(one.value.get("path", ""))
-    if not re.search(rf"/{re.escape(theirs)}/.*\{{", path):
+    if not re.search(rf"/{re.escape(theirs)}/.*\{{", path) or kind.name in one.value["let"]:
         return None
-    name = re.compile(rf"(?<![A-Za-z0-9])(all_|our_)?{re.escape(other.name)}(?=(?:_state|_after|_uses)?\b|-now)")
+    name = re.compile(rf"(?<!\w)(all_|our_)?{re.escape(other.name)}(?=(?:_state|_after|_uses)?\b|-now)")
 
     def change(text: str) -> str:
         text = name.sub(lambda found: (found[1] or "") + kind.name, text)

@@ -337,7 +337,11 @@ class Templates:
             table: dict[Any, Any] = {}
             for one, value in zip(self._ones, values, strict=True):
                 state = self._scopes.value(source, one)
-                if value is MISSING or state is None or not is_equal(table.setdefault(state, value), value):
+                if (
+                    value is MISSING
+                    or not isinstance(state, str | int)
+                    or not is_equal(table.setdefault(state, value), value)
+                ):
                     break
             else:
                 if all(isinstance(value, bool) for value in table.values()):

@@ -1,116 +1,24 @@
-"""Writes what an operation does with things: how it finds, makes and changes them."""
+"""Writes what an operation does with things: how it finds and makes them."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations, islice
 from typing import Any
 
-from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import Successes
-from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
-from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_words
-from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
-from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
-from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
-from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
-from xs2a_sandbox.features.derive.unknown.states.standing_orders import paid_by_now
-from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
-from xs2a_sandbox.features.derive.unknown.states.states import is_last_day
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
-from xs2a_sandbox.redaction.values import DROPPED
-from xs2a_sandbox.redaction.vocabulary import is_words
+from xs2a_sandbox.features.derive.unknown.written.thing_states import is_uncovered, write_first_state
 
-_DAY = 86400
-_WORD = re.compile("[A-Za-z_-]{1,20}")
 NAMES = "our_names"
 """The collection that finds things by their other keys, such as the code of the customer's page."""
-
-
 LATEST = "our_latest"
 """The collection with the id of the last thing of a kind that got the state in which there is only one."""
 
 
 def collection(kind: ThingKind) -> str:
     return f"our_{kind.name}"
-
-
-def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
-    """Return the shape of a thing as it is now: time may have changed its state."""
-    machine = scopes.machines.get(kind)
-    if machine is None:
-        return {"merge": ["{{ it }}"]}
-    changes: list[tuple[int, Any, Any, int, str]] = []
-    for start in machine.words:
-        if any(change.after == start for change in machine.by_time):
-            continue
-        state, steps, unless = start, 0, ""
-        while change := next((one for one in machine.by_time if one.before == state), None):
-            state, steps = change.after, steps + 1
-            unless += f" and {expression('it.sent', change.unless)} is none" if change.unless else ""
-            changes.append((change.seconds, start, state, steps, unless))
-    uncovered = [one for one in machine.uncovered if one.seconds]
-    end = _end(scopes.world, kind, machine)
-    begins = [one for one in machine.by_end if one.is_first_day]
-    if not changes and not uncovered and not end and not begins and not machine.by_payments and not machine.by_newer:
-        return {"merge": ["{{ it }}"]}
-    state_now, version = "it.state", "it.version"
-    for seconds, start, state, steps, unless in sorted(changes, key=lambda change: change[0]):
-        when = f"it.state == {literal(start)} and clock.seconds >= it.since + {seconds}{unless}"
-        state_now = f"{literal(state)} if {when} else {state_now}"
-        version = f"it.version + {steps} if {when} else {version}"
-    for one in uncovered:
-        when = f"it.state == {literal(one.before)} and it.uncovered and clock.seconds >= it.since + {one.seconds}"
-        state_now = f"{literal(one.after)} if {when} else {state_now}"
-        version = f"it.version + 1 if {when} else {version}"
-    for begin in begins:
-        form = next(form for value in _values_at(kind, begin.place) if (form := date_form(value)))
-        day = form.read(expression("it.sent", begin.place))
-        when = f"it.state == {literal(begin.before)} and {day} and {day} <= today(0)"
-        state_now = f"{literal(begin.after)} if {when} else {state_now}"
-        version = f"it.version + 1 if {when} else {version}"
-    for newer in machine.by_newer:
-        latest = f"(state.{LATEST}[{literal(kind.name)}].id or it.id)"
-        when = f"it.state == {literal(newer.before)} and it.id != {latest}"
-        state_now = f"{literal(newer.after)} if {when} else {state_now}"
-        version = f"it.version + 1 if {when} else {version}"
-    now: dict[str, Any] = {}
-    for order in machine.by_payments:
-        now["paid"] = braced(paid_by_now(order))
-        is_over = (
-            f"it.state == {literal(order.before)} and {paid_by_now(order)} >= {expression('it.sent', order.count)}"
-        )
-        state_now = f"{literal(order.after)} if {is_over} else {state_now}"
-    state_now = f"{end} else {state_now}" if end else state_now
-    return {"merge": ["{{ it }}", {"state": braced(state_now), "version": braced(version), **now}]}
-
-
-def _values_at(kind: ThingKind, place: Place) -> list[Any]:
-    return [value_at(thing.created.body, place) for thing in kind.things]
-
-
-def _end(world: World, kind: ThingKind, machine: StateMachine) -> str | None:
-    """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess."""
-    words = {change.place: change.after for change in machine.by_end if not change.is_first_day}
-    if not words and not world.is_payment(kind):
-        words = {place: guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
-    for place, value in leaves(kind.example.body):
-        form = date_form(value)
-        if form and place in words and form.moment(value) > kind.example.time:
-            read = form.read(expression("it.sent", place))
-            now = "(clock.seconds | strftime('%Y-%m-%dT%H:%M:%S+00:00'))"
-            over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
-            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
-    for place, value in leaves(kind.example.body):
-        if place in words and is_last_day(kind.things[0], value):
-            over = f"clock.seconds > it.made + {expression('it.sent', place)} * {_DAY}"
-            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
-    return None
 
 
 def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
@@ -124,7 +32,7 @@ def write_lookup(lookup: ThingLookup) -> dict[str, Any]:
         found = {"shape": f"{kind.name}-now", "of": braced(f"state.{collection(kind)}[{id}]")}
         if found not in made.values():
             made[f"{name}_{key}" if name in made else name] = found
-    if len(made) > 1:
+    if lookup.name not in made:
         made[lookup.name] = braced(" or ".join(f"let.{name}" for name in made))
     return made
 
@@ -150,9 +58,9 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         **({"lifetime": _write_lifetime(scopes, oks)} if scopes.have_lifetimes(kind) else {}),
         **({"ended": False} if kind in scopes.endings else {}),
         "version": 1,
-        "state": _write_first_state(scopes, machine) if machine else "there",
+        "state": write_first_state(scopes, machine, oks) if machine else "there",
         "reads": 0,
-        **({"uncovered": _write_uncovered(scopes, operation, machine)} if machine and machine.uncovered else {}),
+        **({"uncovered": is_uncovered(scopes, operation, machine)} if machine and machine.uncovered else {}),
         **({"paid": 0} if machine and machine.by_payments else {}),
         "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
@@ -164,41 +72,6 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         },
         "of": _write_owners(scopes, operation, kind),
     }
-
-
-def _write_uncovered(scopes: ExchangeScopes, operation: LearnedOperation, machine: StateMachine) -> Any:
-    """Return whether a balance does not cover a thing, which only shows later."""
-    for one in machine.uncovered:
-        if one.seconds and scopes.world.operation_of[one.one] is operation:
-            return braced(one.condition)
-    return False
-
-
-def _write_first_state(scopes: ExchangeScopes, machine: StateMachine) -> Any:
-    """Return the state of a new thing. That of a payment of a later day can be another one."""
-    firsts = [
-        (thing.created.body, thing.first) for thing in machine.kind.things if isinstance(thing.created.body, dict)
-    ]
-    source = literal(machine.first)
-    for state in dict.fromkeys(first for _, first in firsts if first not in (None, machine.first)):
-        mine = [body for body, first in firsts if first == state]
-        theirs = [body for body, first in firsts if first != state]
-        uncovered = (one.condition for one in machine.uncovered if one.before is None and one.after == state)
-        for is_so in (*uncovered, *_tell_apart(scopes, mine, theirs, "body")):
-            source = f"{literal(state)} if {is_so} else {source}"
-            break
-    return braced(source) if source != literal(machine.first) else machine.first
-
-
-def _tell_apart(scopes: ExchangeScopes, mine: Sequence[Any], theirs: Sequence[Any], source: str) -> Iterator[str]:
-    """Yield what is true only for some requests: they have a member, such as a date, or a word, such as `instant`."""
-    having, *others = (dict(leaves(body)) for body in mine)
-    lacking = [dict(leaves(body)) for body in theirs]
-    for place in having:
-        if all(place in body for body in others) and not any(place in body for body in lacking):
-            yield f"{expression(source, place)} is not none"
-    words = telling_words(mine, theirs, is_redacted=scopes.is_redacted)
-    yield from (f"{expression(source, place)} == {literal(word)}" for place, word in words)
 
 
 def _write_lifetime(scopes: ExchangeScopes, oks: Successes) -> str:
@@ -227,240 +100,3 @@ def write_again(kind: ThingKind, key: Place) -> str:
     member = ".".join(map(str, key if key[0] == "headers" else ("sent", *key[1:])))
     same = f"selectattr({literal(member)}, 'equalto', {source_of(key)})"
     return braced(f"(let.{plural(kind)} | {same} | list)[0] if {source_of(key)} else none")
-
-
-def write_changed(
-    learned: LearnedInterface, operation: LearnedOperation, lookup: ThingLookup, oks: Successes, last_attempt: str
-) -> dict[str, Any]:
-    """Return the members of a thing that change with a request that was answered well.
-
-    `last_attempt` is the outcome that declines because a secret was wrong too often, or an empty text.
-    """
-    scopes = learned.scopes
-    machines = scopes.machines_of(lookup)
-    is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
-    is_changed = not lookup.owned or any(scopes.changes_by(operation, machine) for machine in machines)
-    name = f"let.{lookup.name}"
-    ok_names = literal([answer.name for _, answer in oks])
-    if any(operation in scopes.endings.get(kind, ()) for kind, _ in lookup.kinds):
-        return {"ended": braced(f"let.outcome in {ok_names}")}
-    if lookup.rows or not is_changed or not is_main:
-        return {}
-    state = f"{name}.state"
-    if last_attempt:
-        declined = {one.kind.name: guess_word("declined", one) for one in machines}
-        state = f"{literal(declined)}[{name}.kind] if let.outcome == {literal(last_attempt)} else {state}"
-    for _, answer in oks:
-        if word := _next_state(learned, operation, answer, machines, name):
-            state = f"{word} if let.outcome == {literal(answer.name)} else {state}"
-    after: dict[str, Any] = {}
-    for change in (change for machine in machines for change in machine.by_reading):
-        if scopes.world.operation_of[change.one] is operation:
-            at = f"{name}.state == {literal(change.before)} and let.outcome in {ok_names}"
-            after["reads"] = braced(f"{name}.reads + 1 if {at} else {name}.reads")
-            state = f"{literal(change.after)} if {at} and {name}.reads + 1 >= {change.reads} else {state}"
-    if form_names := [answer.name for _, answer in oks if any(one.form for one in answer.seen)]:
-        sent = f"form if let.outcome in {literal(form_names)} else none"
-        after["form"] = {"merge": [braced(f"{name}.form"), braced(sent)]}
-    if state != f"{name}.state":
-        after["state"] = braced(state)
-    for machine in machines:
-        uncovered = _write_uncovered(scopes, operation, machine)
-        if uncovered and operation is not machine.kind.made_by:
-            after["uncovered"] = uncovered
-    return after
-
-
-def _next_state(
-    learned: LearnedInterface,
-    operation: LearnedOperation,
-    answer: AnswerClass,
-    machines: Sequence[StateMachine],
-    name: str,
-) -> str | None:
-    """Return the state to which an answer leads, as an expression. None: it changes no state."""
-    if place := _asked_state(answer, machines):
-        word: str | None = expression("body", place)
-    elif choice := _find_choice(answer, machines):
-        chosen, groups = choice
-        words = {
-            text: _state_after(learned.scopes, ones, machines, name) or f"{name}.state" for text, ones in groups.items()
-        }
-        cases = (f"{state} if {source_of(chosen)} == {literal(text)}" for text, state in words.items())
-        usual = max(groups, key=lambda text: len(groups[text]))
-        # A word that has a pseudonym in the recording is likely to be the usual one.
-        last = words[usual] if learned.scopes.is_redacted and not is_words(usual) else f"{name}.state"
-        word = f"({' else '.join(cases)} else {last})"
-    else:
-        word = _state_after(learned.scopes, answer.seen, machines, name)
-    if word is None and (declines := _decline(learned, operation, answer, machines)):
-        return f"({literal(declines)}[{name}.kind] or {name}.state)"
-    if word and (other := _other_choice(learned, operation, answer)):
-        declined = {one.kind.name: guess_word("declined", one) for one in machines}
-        word = f"({literal(declined)}[{name}.kind] if {other} else {word})"
-    return word
-
-
-def _state_after(
-    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machines: Sequence[StateMachine], name: str
-) -> str | None:
-    """Return the state after requests such as these, by kind of thing."""
-    words = _next_words(ones, machines)
-    if not words:
-        return None
-    if len(set(map(str, words.values()))) == 1 and len(words) == len(machines):
-        word = literal(next(iter(words.values())))
-    else:
-        word = f"({literal(words)}[{name}.kind] or {name}.state)"
-    for machine in machines:
-        for is_so, after in _states_by_member(scopes, ones, machine, words.get(machine.kind.name), f"{name}.sent"):
-            word = f"({literal(after)} if {name}.kind == {literal(machine.kind.name)} and {is_so} else {word})"
-    return word
-
-
-def _next_words(ones: Sequence[SeenExchange], machines: Sequence[StateMachine]) -> dict[str, Any]:
-    """Return the states after requests, by kind of thing. What one kind shows is a guess for the others."""
-    words: dict[str, Any] = {}
-    for machine in machines:
-        for change in machine.by_request:
-            if change.one in ones:
-                words.setdefault(machine.kind.name, change.after)
-    for _, thing, state in _changes_by(ones, machines):
-        words.setdefault(thing.kind.name, state)
-    known = next(iter(words.values()), None)
-    for machine in machines if isinstance(known, str) else ():
-        if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
-            words[machine.kind.name] = write_in_style(str(known), machine)
-    return words
-
-
-def _decline(
-    learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass, machines: Sequence[StateMachine]
-) -> dict[str, Any]:
-    """Return, as a guess, the state after a decision that was only recorded for things of other kinds.
-
-    The other decision has changed things of this kind, so this one declines them.
-    """
-    changed = [change.one for machine in machines for change in learned.scopes.changes_by(operation, machine)]
-    leads_on = any(one.answer_headers.get("location", "").startswith("/") for one in answer.seen)
-    is_decision = answer.status in REDIRECTS and not leads_on and any(one.status in REDIRECTS for one in changed)
-    return {machine.kind.name: guess_word("declined", machine) for machine in machines} if is_decision else {}
-
-
-def _changes_by(
-    ones: Sequence[SeenExchange], machines: Sequence[StateMachine]
-) -> list[tuple[SeenExchange, LearnedThing, Any]]:
-    """Return the changes of state by these requests."""
-    by_number = {one.number: one for one in ones}
-    return [
-        (by_number[change.number], thing, change.state)
-        for machine in machines
-        for thing in machine.kind.things
-        for change in thing.changes
-        if change.by == "request" and change.number in by_number
-    ]
-
-
-def _states_by_member(
-    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machine: StateMachine, usual: Any, sent: str
-) -> Iterator[tuple[str, Any]]:
-    """Yield the states after requests that are not the usual one, with what is true only for things that get it."""
-    changed = [
-        (thing.created.body, state)
-        for _, thing, state in _changes_by(ones, [machine])
-        if isinstance(thing.created.body, dict)
-    ]
-    for after in [state for state in dict.fromkeys(state for _, state in changed) if state != usual]:
-        mine = [body for body, state in changed if state == after]
-        theirs = [body for body, state in changed if state != after]
-        uncovered = (one.condition for one in machine.uncovered if one.one in ones and one.after == after)
-        told = chain(uncovered, _tell_apart(scopes, mine, theirs, sent))
-        yield from ((is_so, after) for is_so in islice(told, 1))
-    yield from ((one.condition, one.after) for one in machine.uncovered if one.is_guess and one.one in ones)
-
-
-def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:
-    """Return the place in the body of the request that always has the new state."""
-    changes = [change for machine in machines for change in machine.by_request if change.one in answer.seen]
-    bodies = [(change.one.body, change.after) for change in changes]
-    for place, _ in leaves(bodies[0][0]) if bodies else ():
-        if place and all(value_at(body, place) == after for body, after in bodies):
-            return place
-    return None
-
-
-def _find_choice(
-    answer: AnswerClass, machines: Sequence[StateMachine]
-) -> tuple[Place, Mapping[str, Sequence[SeenExchange]]] | None:
-    """Return the place of a word on which the next state depends, such as a decision, and the requests by this word."""
-    changed = _changes_by(answer.seen, machines)
-    for place, _ in changed[0][0].slots() if changed else ():
-        words = [one.at(place) for one in answer.seen]
-        are_words = all(isinstance(word, str) and _WORD.fullmatch(word) for word in words)
-        if place[0] not in ("form", "body") or not are_words:
-            continue
-        states: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for one, thing, state in changed:
-            states[thing.kind.name][str(one.at(place))].add(str(state))
-        own = [list(by_word.values()) for by_word in states.values()]
-        is_told = all(one.isdisjoint(other) for sets in own for one, other in combinations(sets, 2))
-        if is_told and any(len(sets) > 1 for sets in own) and len(set(words)) < len(changed):
-            return place, {word: [one for one in answer.seen if one.at(place) == word] for word in dict.fromkeys(words)}
-    return None
-
-
-def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass) -> str | None:
-    """Return the condition that the customer has chosen what the page offers and the recording does not show."""
-    if decided := _other_decision(learned, operation):
-        return decided
-    pages = [
-        one
-        for other in learned.world.operations
-        if other.pattern == operation.pattern
-        for one in other.seen
-        if one.text
-    ]
-    are_notes = any(one.is_note for one in pages)
-    forms = [one.form for own in learned.classes[operation] if own.is_ok for one in own.seen if one.form]
-    for name in answer.seen[0].form or {}:
-        pattern = rf'name="{re.escape(name)}" value="([^"]+)"'
-        offered = {value for one in pages for value in re.findall(pattern, one.text)}
-        chosen = {form[name] for form in forms if name in form}
-        word = next(iter(chosen), "")
-        if not are_notes and chosen == offered == {word} and re.fullmatch("[A-Za-z_-]+", word) and not is_id(word):
-            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
-        if are_notes and len(chosen) == 1 and chosen != {DROPPED} and is_words(word):
-            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
-        if chosen and chosen < offered and not any(map(is_id, offered)) and len(offered) == 2:
-            return f"form[{literal(name)}] in {literal(sorted(offered - chosen))}"
-        elsewhere = _offered_elsewhere(learned, operation, name)
-        if not offered and elsewhere and len(chosen) == 1 and word not in elsewhere and _WORD.fullmatch(word):
-            return f"(form[{literal(name)}] or {literal(word)}) != {literal(word)}"
-    return None
-
-
-def _offered_elsewhere(learned: LearnedInterface, operation: LearnedOperation, name: str) -> set[str]:
-    """Return the words of the buttons with a name on other pages, if the customer chooses with them."""
-    pages = [one for other in learned.world.operations if other.pattern != operation.pattern for one in other.seen]
-    words = {
-        word for one in pages for word in re.findall(rf'<button name="{re.escape(name)}" value="([^"]+)"', one.text)
-    }
-    return words if len(words) > 1 and not any(map(is_id, words)) else set()
-
-
-def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> str | None:
-    """Return the condition that a request without a page has another word than all that the bank has accepted."""
-    oks = [one for own in learned.classes[operation] if own.is_ok for one in own.seen]
-    changed = [change for machine in learned.scopes.machines.values() for change in machine.by_request]
-    after = {str(change.after) for change in changed if learned.world.operation_of[change.one] is operation}
-    bodies = [one.body for one in oks if isinstance(one.body, dict)]
-    if len(bodies) < len(oks) or (len({str(body) for body in bodies}) < 2 and len(oks) < 2) or len(after) < 2:
-        return None
-    for name, word in bodies[0].items():
-        is_word = isinstance(word, str) and word != DROPPED and re.fullmatch("[A-Za-z]{1,10}", word)
-        # A pseudonym is not the bank's word.
-        is_known = is_word and (is_words(word) or not learned.scopes.is_redacted)
-        if is_known and word not in after and all(body.get(name) == word for body in bodies):
-            source = expression("body", (name,))
-            return f"({source} or {literal(word)}) != {literal(word)}"
-    return None

@@ -1,0 +1,176 @@
+"""Gives requests of a redacted recording the tokens and codes that they must have had: new texts in their place."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.seen import bank_time
+from xs2a_sandbox.http import Headers, body
+from xs2a_sandbox.http.body_members import FORM
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.http.messages import to_json
+from xs2a_sandbox.redaction.body import note_of
+from xs2a_sandbox.redaction.values import DROPPED
+
+_AUTHORIZATION = "authorization"
+_OF_CLIENTS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
+"""Headers that a client sends by itself."""
+_USUAL = 0.7
+"""The part of requests that have a header with which the app marks its own."""
+_LEAST = 20
+"""The shortest access token."""
+_NEW = timedelta(seconds=60)
+
+
+def restore_tokens(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    """Return the exchanges with tokens in answers and in later requests.
+
+    A token that an answer has in a header, later requests send in the header of the same name. A code in a link, or a
+    token in a body, they send in the member of the same name. An access token they send as `Authorization`, which is
+    never recorded.
+    """
+    return _put_authorizations(_name_dropped_members(_name_dropped(entries)))
+
+
+def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
+    sent = {name.lower() for entry in entries for name, value in entry.headers if value == DROPPED}
+    names: dict[str, str] = {}
+    named = []
+    for number, entry in enumerate(entries, 1):
+        told = {
+            name.lower(): f"token{number:019}"
+            for name, value in entry.answer_headers
+            if value == DROPPED and name.lower() in sent
+        }
+        # An answer with a header that the request has, too, repeats it.
+        own = {name.lower() for name, value in entry.headers if value == DROPPED}
+        repeated = {name: token for name, token in told.items() if name in own}
+        headers = _put(entry.headers, names | repeated)
+        names |= {name: token for name, token in told.items() if name not in repeated}
+        named.append(replace(entry, headers=headers, answer_headers=_put(entry.answer_headers, names | repeated)))
+    return named
+
+
+def _name_dropped_members(entries: Sequence[Exchange]) -> list[Exchange]:
+    """Put new texts in place of codes and tokens in answers, and in later requests that send them.
+
+    What customers send on pages, such as their secrets, is not from an answer.
+    """
+    names: dict[str, str] = {}
+    named = []
+    for number, entry in enumerate(entries, 1):
+        is_page = entry.status in (302, 303) or "html" in (entry.answer_headers.get("content-type") or "")
+        sent = entry.body if is_page or note_of(entry.answer_body) else _name_sent(entry, names)
+        link = entry.answer_headers.get("location") or ""
+        code = f"code{number:016}"
+        if dict(parse_qsl(urlsplit(link).query)).get("code") == DROPPED:
+            names["code"], link = code, link.replace(f"code={DROPPED}", f"code={code}")
+        answer, tokens = _name_told(entry, number)
+        names |= tokens
+        headers = Headers((name, link if name.lower() == "location" else value) for name, value in entry.answer_headers)
+        named.append(replace(entry, body=sent, answer_headers=headers, answer_body=answer))
+    return named
+
+
+def _name_sent(entry: Exchange, names: Mapping[str, str]) -> bytes:
+    def put(name: str, value: Any) -> Any:
+        # Members for the access token are also called `token`.
+        known = names.get(name.lower()) or (names.get("access_token") if name.lower() == "token" else None)
+        return known or value if value == DROPPED else value
+
+    def put_all(value: Any) -> Any:
+        are_members = isinstance(value, Mapping)
+        return {name: put(name, put_all(inner)) for name, inner in value.items()} if are_members else value
+
+    if media_type(entry.headers.get("content-type")) == FORM:
+        fields = parse_qsl(entry.body.decode(errors="replace"), keep_blank_values=True)
+        is_dropped = any(value == DROPPED for _, value in fields)
+        return urlencode([(name, put(name, value)) for name, value in fields]).encode() if is_dropped else entry.body
+    sent = body.read(entry.body)
+    if sent.kind != "json" or (named := put_all(sent.value)) == sent.value:
+        return entry.body
+    return to_json(named)
+
+
+def _name_told(entry: Exchange, number: int) -> tuple[bytes, dict[str, str]]:
+    """Return the answer to a POST with new texts for its tokens."""
+    told = body.read(entry.answer_body)
+    if told.kind != "json" or not isinstance(told.value, Mapping) or entry.method != "POST":
+        return entry.answer_body, {}
+    names: dict[str, str] = {}
+
+    def put(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        tokens = {name: f"{name}{number:019}" for name, inner in value.items() if inner == DROPPED}
+        names.update({name.lower(): token for name, token in tokens.items()})
+        return {name: tokens.get(name, put(inner)) for name, inner in value.items()}
+
+    named = put(told.value)
+    return (to_json(named), names) if names else (entry.answer_body, {})
+
+
+def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
+    return Headers((name, names.get(name.lower(), value) if value == DROPPED else value) for name, value in headers)
+
+
+def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    if any(entry.headers.get(_AUTHORIZATION) is not None for entry in entries):
+        return tuple(entries)
+    token, since, put, without = "", datetime.min.replace(tzinfo=UTC), list[Exchange](), set[str]()
+    marked = _find_marked(entries)
+    for entry in entries:
+        path = urlsplit(entry.target).path
+        if not token and entry.status < 400 and not _is_of_browser(entry):
+            without.add(path)
+        # A new token is only refused if it is missing.
+        is_missing = entry.status == 401 and bank_time(entry) - since < _NEW
+        # What was accepted before there was a token does not need one, such as the consent itself.
+        needs_none = any(path == known or path.startswith(f"{known}/") for known in without)
+        is_of_app = not _is_of_browser(entry) and (not marked or _root(entry) in marked)
+        if token and not is_missing and not needs_none and is_of_app:
+            put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token}")))))
+        else:
+            put.append(entry)
+        found = _find_token(entry)
+        if found and not any(found in later.target or found.encode() in later.body for later in entries):
+            token, since = found, bank_time(entry)
+    return tuple(put)
+
+
+def _find_marked(entries: Sequence[Exchange]) -> set[str]:
+    """Return the first words of paths of requests with a header that the app sends nearly always, such as an id.
+
+    What the customer does in a sandbox has its own paths, without this header and without a token.
+    """
+    of_app = [entry for entry in entries if not _is_of_browser(entry)]
+    counts = Counter(name.lower() for entry in of_app for name, _ in entry.headers if name.lower() not in _OF_CLIENTS)
+    usual = {name for name, count in counts.items() if count > len(of_app) * _USUAL}
+    return {_root(entry) for entry in of_app if any(name.lower() in usual for name, _ in entry.headers)}
+
+
+def _root(entry: Exchange) -> str:
+    return urlsplit(entry.target).path.split("/")[1]
+
+
+def _is_of_browser(entry: Exchange) -> bool:
+    is_page = media_type(entry.answer_headers.get("content-type")) == "text/html" or bool(note_of(entry.answer_body))
+    return is_page or entry.status in (302, 303) or media_type(entry.headers.get("content-type")).endswith("urlencoded")
+
+
+def _find_token(entry: Exchange) -> str | None:
+    """Return the access token of an answer: a long random text that must not be stored, or that is of type Bearer."""
+    told = dict(leaves(body.read(entry.answer_body).value)) if entry.method == "POST" else {}
+    is_secret = "no-store" in (entry.answer_headers.get("cache-control") or "")
+    is_secret |= any(isinstance(value, str) and value.lower() == "bearer" for value in told.values())
+    sent = [value for _, value in leaves(body.read(entry.body).value)]
+    texts = [value for value in told.values() if isinstance(value, str) and is_secret and value not in sent]
+    return next(
+        (text for text in texts if len(text) >= _LEAST and " " not in text and "/" not in text and is_id(text)), None
+    )
