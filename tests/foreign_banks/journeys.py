@@ -25,17 +25,20 @@ from tests.foreign_banks import (
     cottonwood_journeys,
     dallae_journeys,
     drina_journeys,
+    ebro_journeys,
     estuaire_journeys,
     evros_journeys,
     garonne_journeys,
     gauja_journeys,
     gulmohar_journeys,
+    isere_journeys,
     jacaranda_journeys,
     kataja_journeys,
     kupa_journeys,
     lech_journeys,
     morava_journeys,
     mures_journeys,
+    narew_journeys,
     nemunas_journeys,
     notec_journeys,
     odra_journeys,
@@ -47,6 +50,7 @@ from tests.foreign_banks import (
     severn_journeys,
     siret_journeys,
     skagen_journeys,
+    soca_journeys,
     struma_journeys,
     tajo_journeys,
     tisza_journeys,
@@ -66,12 +70,14 @@ from tests.foreign_banks.corrib import Corrib
 from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.drina import Drina
+from tests.foreign_banks.ebro import Ebro
 from tests.foreign_banks.estuaire import Estuaire
 from tests.foreign_banks.evros import Evros
 from tests.foreign_banks.garonne import Garonne
 from tests.foreign_banks.gauja import Gauja
 from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
+from tests.foreign_banks.isere import Isere
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
@@ -79,6 +85,7 @@ from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.lech import Lech
 from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.mures import Mures
+from tests.foreign_banks.narew import Narew
 from tests.foreign_banks.nemunas import Nemunas
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
@@ -92,6 +99,7 @@ from tests.foreign_banks.server import Clock, ForeignBank
 from tests.foreign_banks.severn import Severn
 from tests.foreign_banks.siret import Siret
 from tests.foreign_banks.skagen import Skagen
+from tests.foreign_banks.soca import Soca
 from tests.foreign_banks.struma import Struma
 from tests.foreign_banks.tajo import Tajo
 from tests.foreign_banks.tisza import Tisza
@@ -982,5 +990,29 @@ BANKS = {
         salzach_journeys.second,
         r"\b(?:[0-9a-f]{32}|ZA\d{14}|au_\w{16})\b",
         "^(?:consentStatus|transactionStatus|scaStatus)$",
+    ),
+    "ebro": Foreign(
+        Ebro,
+        ebro_journeys.first,
+        ebro_journeys.second,
+        r"\bCNT-[0-9A-F]{20}\b|\bPE\d{15}\b|(?<![\w-])\d{12}(?![\w-])",
+        "(consent|transaction|sca)Status",
+    ),
+    "narew": Foreign(
+        Narew,
+        narew_journeys.first,
+        narew_journeys.second,
+        r"\bZGD-[0-9A-Z]{4}-[0-9A-Z]{4}\b|\bZL\d{12}\b|\bAU\d{8}\b",
+        "stanZgody|statusZlecenia|stanAutoryzacji",
+    ),
+    "isere": Foreign(
+        Isere,
+        isere_journeys.first,
+        isere_journeys.second,
+        r"\bCST[A-Z0-9]{12}\b|\bDP\d{2}-\d{9}\b",
+        "etatConsentement|statut|statutOperation",
+    ),
+    "soca": Foreign(
+        Soca, soca_journeys.first, soca_journeys.second, r"\b(?:mnd|mov|chg)_[0-9A-HJKMNP-TV-Z]{12}\b", "word"
     ),
 }

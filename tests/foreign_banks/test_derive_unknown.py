@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 
 import httpx
 import pytest
@@ -16,7 +18,10 @@ from tests.foreign_banks.measure import Measured, measure
 from tests.foreign_banks.server import BEGINS, Clock, serving
 from tests.foreign_banks.walk import Step
 from tests.support.serving import Serving, served
+from tests.support.writing import SCHEMAS
 from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.features.derive.unknown.learned_dialect import learn_dialect
+from xs2a_sandbox.recording.tape import read_tape
 from xs2a_sandbox.redaction import pseudonyms
 
 KEY = 32 * "a1"
@@ -152,6 +157,10 @@ GUESSED = {
     "severn": set(),
     "nemunas": set(),
     "salzach": set(),
+    "ebro": set(),
+    "narew": set(),
+    "isere": set(),
+    "soca": set(),
 }
 """Steps of the second journey that nothing in the first shows in the same way."""
 ONLY_UNREDACTED = {
@@ -160,93 +169,101 @@ ONLY_UNREDACTED = {
     *("transfer without cover", "history too often", *GUESSED["dallae"], *GUESSED["pukeko"]),
 }
 SECOND = {
-    ("javor", True): (47, 45, 4, 5, 30),
-    ("harbour", True): (44, 41, 5, 5, 30),
-    ("norrsken", True): (50, 45, 4, 6, 34),
-    ("jacaranda", True): (51, 51, 3, 5, 33),
-    ("bursztyn", True): (51, 49, 2, 5, 30),
-    ("dallae", True): (55, 55, 15, 15, 47),
-    ("gulmohar", True): (59, 58, 10, 10, 47),
-    ("pukeko", True): (56, 54, 4, 5, 49),
-    ("tisza", True): (44, 43, 5, 5, 36),
-    ("ribera", True): (44, 44, 7, 7, 37),
-    ("estuaire", True): (50, 48, 6, 6, 36),
-    ("gauja", True): (36, 34, 5, 5, 28),
-    ("zeytin", True): (40, 38, 6, 6, 33),
-    ("cottonwood", True): (39, 37, 6, 6, 33),
-    ("siret", True): (40, 40, 6, 6, 34),
-    ("corrib", True): (36, 35, 5, 5, 32),
-    ("kataja", True): (36, 34, 5, 5, 32),
-    ("brenta", True): (40, 36, 4, 4, 26),
-    ("kupa", True): (39, 38, 6, 6, 30),
-    ("notec", True): (38, 38, 1, 1, 33),
-    ("drina", True): (25, 19, 1, 1, 11),
-    ("garonne", True): (41, 34, 4, 4, 25),
-    ("evros", True): (42, 42, 5, 5, 26),
-    ("morava", True): (42, 41, 7, 7, 29),
-    ("odra", True): (39, 36, 7, 7, 19),
-    ("struma", True): (38, 30, 3, 3, 18),
-    ("skagen", True): (35, 33, 3, 4, 19),
-    ("mures", True): (41, 38, 4, 4, 19),
-    ("rhone", True): (34, 31, 6, 6, 27),
-    ("ammer", True): (34, 32, 5, 5, 29),
-    ("vistula", True): (30, 29, 3, 3, 22),
-    ("yarrow", True): (36, 34, 5, 5, 28),
-    ("lech", True): (35, 33, 10, 10, 20),
-    ("tajo", True): (34, 32, 4, 4, 26),
-    ("venta", True): (35, 34, 4, 4, 31),
-    ("clyde", True): (35, 35, 5, 5, 28),
-    ("adda", True): (35, 34, 4, 4, 18),
-    ("vanern", True): (33, 32, 9, 9, 22),
-    ("platte", True): (33, 32, 5, 5, 18),
-    ("zala", True): (35, 31, 3, 4, 14),
-    ("severn", True): (32, 30, 3, 3, 21),
-    ("nemunas", True): (30, 29, 6, 6, 19),
-    ("salzach", True): (29, 21, 0, 0, 13),
+    ("javor", True): (47, 45, 4, 5, 32),
+    ("harbour", True): (44, 41, 5, 5, 32),
+    ("norrsken", True): (50, 45, 4, 6, 36),
+    ("jacaranda", True): (51, 51, 3, 5, 35),
+    ("bursztyn", True): (51, 49, 2, 5, 32),
+    ("dallae", True): (55, 55, 15, 15, 49),
+    ("gulmohar", True): (59, 58, 10, 10, 49),
+    ("pukeko", True): (56, 54, 4, 5, 51),
+    ("tisza", True): (44, 43, 5, 5, 38),
+    ("ribera", True): (43, 43, 7, 7, 38),
+    ("estuaire", True): (50, 48, 6, 6, 38),
+    ("gauja", True): (36, 34, 5, 5, 30),
+    ("zeytin", True): (40, 38, 6, 6, 35),
+    ("cottonwood", True): (39, 37, 6, 6, 35),
+    ("siret", True): (40, 40, 6, 6, 36),
+    ("corrib", True): (36, 35, 5, 5, 34),
+    ("kataja", True): (36, 34, 5, 5, 34),
+    ("brenta", True): (40, 36, 4, 4, 28),
+    ("kupa", True): (39, 38, 6, 6, 32),
+    ("notec", True): (39, 39, 1, 1, 36),
+    ("drina", True): (42, 41, 5, 5, 33),
+    ("garonne", True): (41, 34, 4, 4, 27),
+    ("evros", True): (42, 42, 5, 5, 28),
+    ("morava", True): (42, 41, 7, 7, 30),
+    ("odra", True): (39, 36, 7, 7, 21),
+    ("struma", True): (38, 30, 3, 3, 20),
+    ("skagen", True): (35, 33, 3, 4, 21),
+    ("mures", True): (41, 38, 4, 4, 21),
+    ("rhone", True): (34, 31, 6, 6, 26),
+    ("ammer", True): (34, 32, 5, 5, 31),
+    ("vistula", True): (30, 29, 3, 3, 24),
+    ("yarrow", True): (36, 34, 5, 5, 30),
+    ("lech", True): (35, 33, 10, 10, 22),
+    ("tajo", True): (34, 33, 4, 4, 29),
+    ("venta", True): (35, 34, 4, 4, 33),
+    ("clyde", True): (35, 35, 5, 5, 30),
+    ("adda", True): (35, 34, 4, 4, 20),
+    ("vanern", True): (33, 32, 9, 9, 24),
+    ("platte", True): (33, 32, 5, 5, 20),
+    ("zala", True): (35, 31, 3, 4, 17),
+    ("severn", True): (32, 30, 3, 3, 23),
+    ("nemunas", True): (30, 29, 6, 6, 21),
+    ("salzach", True): (34, 33, 3, 3, 31),
+    ("ebro", True): (30, 23, 4, 4, 14),
+    ("narew", True): (39, 39, 1, 1, 28),
+    ("isere", True): (23, 17, 0, 0, 4),
+    ("soca", True): (17, 14, 2, 2, 7),
     # Some steps are left for pseudonyms that look like something else.
-    ("javor", False): (45, 42, 3, 4, 24),
-    ("harbour", False): (43, 37, 4, 4, 26),
-    ("norrsken", False): (49, 43, 3, 5, 27),
-    ("jacaranda", False): (45, 44, 2, 4, 18),
-    ("bursztyn", False): (46, 42, 1, 3, 16),
-    ("dallae", False): (47, 43, 0, 0, 0),
-    ("gulmohar", False): (55, 52, 0, 0, 3),
-    ("pukeko", False): (55, 45, 3, 4, 15),
-    ("tisza", False): (41, 39, 4, 4, 31),
-    ("ribera", False): (39, 38, 5, 5, 31),
-    ("estuaire", False): (49, 45, 5, 5, 25),
-    ("gauja", False): (35, 32, 4, 4, 22),
-    ("zeytin", False): (36, 33, 4, 4, 17),
-    ("cottonwood", False): (37, 35, 4, 4, 18),
-    ("siret", False): (39, 38, 5, 5, 20),
-    ("corrib", False): (35, 34, 4, 4, 3),
-    ("kataja", False): (35, 32, 4, 4, 19),
-    ("brenta", False): (39, 34, 2, 2, 14),
-    ("kupa", False): (38, 36, 5, 5, 20),
-    ("notec", False): (34, 31, 0, 0, 22),
-    ("drina", False): (23, 16, 0, 0, 4),
-    ("garonne", False): (38, 30, 3, 3, 18),
-    ("evros", False): (40, 39, 4, 4, 3),
-    ("morava", False): (41, 39, 6, 6, 6),
-    ("odra", False): (38, 34, 5, 5, 7),
-    ("struma", False): (37, 28, 2, 2, 8),
-    ("skagen", False): (33, 28, 2, 3, 12),
-    ("mures", False): (40, 35, 1, 1, 8),
-    ("rhone", False): (32, 30, 5, 5, 10),
-    ("ammer", False): (33, 30, 4, 4, 24),
-    ("vistula", False): (27, 25, 1, 1, 0),
-    ("yarrow", False): (35, 30, 4, 4, 0),
-    ("lech", False): (32, 29, 5, 5, 0),
-    ("tajo", False): (33, 30, 2, 2, 4),
-    ("venta", False): (33, 32, 3, 3, 12),
-    ("clyde", False): (31, 27, 3, 3, 0),
-    ("adda", False): (33, 31, 3, 3, 3),
-    ("vanern", False): (32, 29, 2, 2, 2),
-    ("platte", False): (31, 29, 4, 4, 0),
-    ("zala", False): (34, 29, 2, 3, 10),
-    ("severn", False): (28, 26, 0, 0, 7),
-    ("nemunas", False): (27, 25, 5, 5, 9),
-    ("salzach", False): (28, 19, 0, 0, 8),
+    ("javor", False): (45, 43, 3, 4, 26),
+    ("harbour", False): (43, 38, 4, 4, 28),
+    ("norrsken", False): (49, 44, 3, 5, 29),
+    ("jacaranda", False): (45, 45, 2, 4, 20),
+    ("bursztyn", False): (46, 43, 1, 3, 18),
+    ("dallae", False): (47, 44, 0, 0, 0),
+    ("gulmohar", False): (55, 53, 0, 0, 5),
+    ("pukeko", False): (55, 46, 3, 4, 17),
+    ("tisza", False): (41, 40, 4, 4, 33),
+    ("ribera", False): (42, 42, 5, 5, 36),
+    ("estuaire", False): (49, 46, 5, 5, 27),
+    ("gauja", False): (35, 33, 4, 4, 24),
+    ("zeytin", False): (36, 34, 4, 4, 19),
+    ("cottonwood", False): (37, 36, 4, 4, 20),
+    ("siret", False): (39, 39, 5, 5, 22),
+    ("corrib", False): (35, 35, 4, 4, 5),
+    ("kataja", False): (35, 33, 4, 4, 21),
+    ("brenta", False): (39, 35, 2, 2, 16),
+    ("kupa", False): (38, 37, 5, 5, 22),
+    ("notec", False): (35, 33, 0, 0, 24),
+    ("drina", False): (37, 36, 1, 1, 19),
+    ("garonne", False): (38, 31, 3, 3, 20),
+    ("evros", False): (40, 40, 4, 4, 5),
+    ("morava", False): (41, 40, 6, 6, 8),
+    ("odra", False): (38, 35, 5, 5, 9),
+    ("struma", False): (37, 29, 2, 2, 10),
+    ("skagen", False): (33, 29, 2, 3, 14),
+    ("mures", False): (40, 36, 1, 1, 10),
+    ("rhone", False): (32, 31, 5, 5, 12),
+    ("ammer", False): (33, 31, 4, 4, 26),
+    ("vistula", False): (27, 26, 1, 1, 0),
+    ("yarrow", False): (35, 31, 4, 4, 2),
+    ("lech", False): (32, 30, 5, 5, 1),
+    ("tajo", False): (33, 32, 2, 2, 7),
+    ("venta", False): (33, 33, 3, 3, 14),
+    ("clyde", False): (31, 28, 3, 3, 1),
+    ("adda", False): (33, 32, 3, 3, 5),
+    ("vanern", False): (32, 30, 2, 2, 4),
+    ("platte", False): (31, 30, 4, 4, 1),
+    ("zala", False): (34, 30, 2, 3, 13),
+    ("severn", False): (28, 27, 0, 0, 9),
+    ("nemunas", False): (27, 26, 5, 5, 11),
+    ("salzach", False): (31, 27, 0, 0, 15),
+    ("ebro", False): (30, 24, 2, 2, 7),
+    ("narew", False): (34, 34, 0, 0, 9),
+    ("isere", False): (22, 16, 0, 0, 3),
+    ("soca", False): (31, 26, 1, 1, 0),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted: status, structure, chains,
 chains except for states that were never shown, and all values. One value is left for random ones.
@@ -256,7 +273,15 @@ rights, decisions, states and codes. Every answer of dallae has a code.
 """
 MOST_TOO_HIGH = 0.12
 """How much higher than the share of answers with the right structure the rating may be. It is 0.11 for ribera."""
-TOO_HIGH = {"drina": 0.32, "gauja": 0.18, "struma": 0.17, "zala": 0.15, "nemunas": 0.14, "salzach": 0.33}
+TOO_HIGH = {
+    "gauja": 0.18,
+    "struma": 0.17,
+    "zala": 0.15,
+    "nemunas": 0.14,
+    "ebro": 0.36,
+    "isere": 0.32,
+    "soca": 0.40,
+}
 """The same for banks whose second journey does much that the first does not: the rating only sees recorded steps."""
 
 
@@ -282,6 +307,20 @@ def test_a_second_journey_is_answered_like_the_bank(
     )
     guessed = GUESSED[bank] - (set() if is_plain else ONLY_UNREDACTED)
     assert guessed - {step.name for step in steps if not step.differences} == set()
+    learn_part(tmp_path / "tape", Random(f"{bank} {is_plain}"))
+
+
+def learn_part(recording: Path, random: Random) -> None:
+    """Learn a dialect from a part of a recording, as an app that does less would have made it. It must be valid."""
+    tape = read_tape(recording)
+    kept = [at for at in range(len(tape.entries)) if random.random() < 0.7]
+    part = replace(
+        tape,
+        entries=tuple(tape.entries[at] for at in kept),
+        keys=tuple(tape.keys[at] for at in kept),
+        places=tuple(tape.places[at] for at in kept),
+    )
+    learn_dialect("part", part, SCHEMAS)
 
 
 CHOSEN = {
