@@ -227,3 +227,51 @@ def test_tokens_in_bodies_that_redaction_has_dropped_are_those_of_earlier_answer
     assert app.call("/v1/accounts", {"size": 5}, token)[0] == 200
     app.wait(START + timedelta(seconds=1801))
     assert app.call("/v1/accounts", {"size": 5}, token)[1]["code"] == "OLD_TOKEN"
+
+
+HEAD = {"id": "c9281cd0-d33a-401f-bcbe-13949ec6032c", "sent": "2026-11-21T12:00:00+01:00"}
+CONSENTS = {"CN-7KQ2-M9XW": "5b640171878af7e3", "CN-3VD8-N5TZ": "9b0a9f7da229ab01"}
+
+
+def head(number: int) -> dict[str, str]:
+    return {"id": HEAD["id"][:-4] + f"{number:04}", "sent": HEAD["sent"].replace(":00:00", f":00:{number:02}")}
+
+
+def record_states() -> Iterator[Exchange]:
+    """Yield a journey in which consents and orders are looked at by POST, and an order is sent again."""
+    for at, (id, page) in enumerate(CONSENTS.items()):
+        body = {"head": head(at), "scope": "accounts", "days": 30}
+        answer = {"consent": id, "state": "WAITING", "page": f"/customer?session={page}"}
+        yield taped("/consent/ask", answer, "POST", body=body, status=201, at=at)
+    for at, ((id, page), state) in enumerate(zip(CONSENTS.items(), ("AGREED", "REFUSED"), strict=True)):
+        sent = f"pin=4471&answer={'yes' if state == 'AGREED' else 'no'}".encode()
+        back = [("Location", f"https://app.example/back?{'code=7d1e5c90ab' if state == 'AGREED' else 'error=no'}")]
+        form = [("Content-Type", "application/x-www-form-urlencoded")]
+        path = f"/customer?session={page}"
+        yield taped(path, None, "POST", headers=form, body=sent, status=302, answer_headers=back, at=10 + at)
+        body = {"head": head(20 + at), "consent": id}
+        yield taped("/consent/look", {"consent": id, "state": state}, "POST", body=body, at=20 + at)
+    order = {"reference": "4ab60d68-fc9b-446a-8764-99185ab65fdf", "amount": "128.40", "payee": "Ida Berg"}
+    done = {"order": "ORD-59380417", "state": "NEW", **order}
+    yield taped("/order/make", done, "POST", body={"head": head(30), **order}, status=201, at=30)
+    yield taped("/order/make", done, "POST", body={"head": head(31), **order}, at=31)
+    yield taped("/order/look", done, "POST", body={"head": head(32), "order": done["order"]}, at=32)
+
+
+def test_a_post_that_shows_what_the_customer_has_decided_changes_nothing() -> None:
+    text = learn_text(record_states())
+    assert "WAITING -> AGREED: POST /customer (exchange 3)" in text
+    assert "WAITING -> REFUSED: POST /customer (exchange 5)" in text
+    app = LearnedApp(text)
+    made = app.send("POST", "/consent/ask", {"head": head(40), "scope": "accounts", "days": 30})[1]
+    for number in (41, 42):
+        shown = app.send("POST", "/consent/look", {"head": head(number), "consent": made["consent"]})[1]
+        assert shown["state"] == "WAITING"
+
+
+def test_a_request_is_the_same_if_only_its_own_id_and_time_differ() -> None:
+    app = LearnedApp(learn_text(record_states()))
+    order = {"reference": "110899d3-408b-4430-ab22-0b2495382d43", "amount": "60.00", "payee": "Bo Ek"}
+    status, made = app.send("POST", "/order/make", {"head": head(50), **order})
+    assert status == 201
+    assert app.send("POST", "/order/make", {"head": head(51), **order}) == (200, made)

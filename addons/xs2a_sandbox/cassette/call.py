@@ -394,7 +394,7 @@ class Call:
             "now": self.now,
             "today": self._today,
             "jwt": _read_jwt,
-            "patched": _patched,
+            "patched": patched,
             "signed": self._signed,
             "verifies": _verifies,
             "wire": self.states.word,
@@ -472,7 +472,7 @@ def _verifies(text: Any, keys: Any) -> bool:
     return jwt.is_signed_by(charge(text), charge(keys))
 
 
-def _patched(value: Any, steps: Any) -> Any:
+def patched(value: Any, steps: Any) -> Any:
     """Return the value with a JSON Patch (RFC 6902), or null if the patch is malformed or does not fit."""
     from jsonpatch import JsonPatch, JsonPatchException, JsonPointerException
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from xs2a_sandbox.cassette.call import patched
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.errors import ExpressionError
@@ -15,7 +16,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, find_iban_country, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
-from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange, answer_values
+from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange, answer_values, parts
 from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, StateMachine
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states.states import unix_seconds
@@ -83,7 +84,9 @@ class ExchangeScopes:
         self.request_keys = {
             kind.made_by: place for kind in world.kinds if (place := _find_request_key(world, kind, self.nonces))
         }
-        self.made = frozenset(text for thing in world.things for text in thing.key_texts)
+        links = [one.answer_headers.get("location") for one in world.operation_of if one.status in REDIRECTS]
+        codes = {text for link in links for text in parts(link) if world.ids.has(text)}
+        self.made = frozenset(text for thing in world.things for text in thing.key_texts) | codes
         rows = (value for rows in world.rows for entry in rows.entries for _, value in leaves(entry))
         self.row_texts = frozenset(value for value in rows if isinstance(value, str))
         self.covers: dict[LearnedOperation, list[Condition]] = {}
@@ -284,6 +287,7 @@ class ExchangeScopes:
             "state": {},
             "let": lets,
             "clock": {"seconds": unix_seconds(one.time), "real": unix_seconds(one.time), "today": today.isoformat()},
+            "patched": patched,
             "today": lambda days=0: (today + timedelta(days=days)).isoformat(),
         }
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import expression, literal
@@ -71,10 +72,11 @@ def conditions_on_things(
             yield Condition(f"{source_of(secret)} is not none and {differs}", 61, "secret", secret, lookup.name)
     yield from rights(scopes, operation, wanted) if wanted and not is_success else ()
     if known := scopes.request_keys.get(operation):
-        yield repeated(known)
+        yield repeated(scopes, operation, known)
         rank = 13 if known[0] == "headers" else 92
         if not is_success:
-            yield Condition(f"let.{AGAIN} and body != let.{AGAIN}.sent", rank, "reused", known)
+            differs = f"let.{AGAIN} and not ({_has_same_body(scopes, operation)})"
+            yield Condition(differs, rank, "reused", known)
             yield Condition(f"let.{AGAIN}", rank + 1, "used", known)
     if (kind := scopes.world.made_by(operation)) and not is_success:
         yield from used(scopes, operation, kind)
@@ -93,9 +95,27 @@ def used(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -
             yield Condition(source, 24, "used", lookup.place, lookup.name)
 
 
-def repeated(place: Place) -> Condition:
+def repeated(scopes: ExchangeScopes, operation: LearnedOperation, place: Place) -> Condition:
     """Return when the same request has made a thing before, which the bank recognises by the key at a place."""
-    return Condition(f"let.{AGAIN} and body == let.{AGAIN}.sent", 12, "repeated", place)
+    return Condition(f"let.{AGAIN} and {_has_same_body(scopes, operation)}", 12, "repeated", place)
+
+
+def _has_same_body(scopes: ExchangeScopes, operation: LearnedOperation) -> str:
+    """Return the condition that the body is the same, except for what differs in each request, such as its own id.
+
+    This is also what differs in requests that were sent again and accepted, such as the time.
+    """
+    key, kind = scopes.request_keys.get(operation), scopes.world.made_by(operation)
+    own = {place for place in scopes.nonces if place[0] == "body" and place != key}
+    for first, one in product(kind.things if kind and key else (), operation.seen):
+        if key and scopes.is_ok[one] and one.number > first.created.number and one.at(key) == first.created.at(key):
+            sent = dict(leaves(first.created.body, ("body",)))
+            own |= {place for place, value in leaves(one.body, ("body",)) if sent.get(place, value) != value}
+    paths = ["/" + "/".join(map(str, place[1:])) for place in sorted(own, key=str) if operation.seen[-1].at(place)]
+    if not paths:
+        return f"body == let.{AGAIN}.sent"
+    steps = literal([{"op": "add", "path": path, "value": None} for path in paths])
+    return f"patched(body, {steps}) == patched(let.{AGAIN}.sent, {steps})"
 
 
 def _on_sent(

@@ -168,7 +168,8 @@ def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A request that has the same id and body as one before makes nothing: 200 and the first thing."""
     place = known.scopes.request_keys.get(known.operation)
     made = next((answer for answer in known.classes if any(map(known.scopes.world.made, answer.seen))), None)
-    condition = repeated(place) if place and place[0] == "headers" else None
+    is_header = place is not None and place[0] == "headers"
+    condition = repeated(known.scopes, known.operation, place) if place and is_header else None
     if condition and made and made.seen[0].document is not None:
         again = replace(made, name="repeated", like="the first request")
         yield LearnedCheck(condition, again, (), is_guess=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
@@ -330,11 +330,31 @@ def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:
         for event in other.events
         if event.number == then and world.operation_of[event] is operation and world.is_ok[event]
     ]
+    if one.status not in REDIRECTS and _shows_decisions(world, operation, changes):
+        return True
     # The same request does not change a state again and again.
     goes_on = any(
         after == then and _says_same(event, later) for _, after, event in changes for then, _, later in changes
     )
-    return goes_on or any(before == after for before, after, _ in changes)
+    return goes_on or any(before == after and _says_same(event, one) for before, after, event in changes)
+
+
+def _shows_decisions(
+    world: World, operation: LearnedOperation, changes: Sequence[tuple[Any, Any, SeenExchange]]
+) -> bool:
+    """Return whether an operation shows different states for the same request, each after the customer's decision."""
+
+    def is_decided(event: SeenExchange) -> bool:
+        things = [thing for thing in world.things if event in thing.events]
+        decisions = [e for thing in things for e in thing.events if e.status in REDIRECTS and e.number < event.number]
+        return any(world.operation_of[decision] is not operation for decision in decisions)
+
+    different = [
+        (one, other)
+        for (before, after, one), (start, end, other) in combinations(changes, 2)
+        if before == start and after != end and before != after and _says_same(one, other)
+    ]
+    return any(is_decided(one) and is_decided(other) for one, other in different)
 
 
 def unix_seconds(time: datetime) -> int:
