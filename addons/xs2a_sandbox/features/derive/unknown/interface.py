@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, find_checks, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass, find_classes
 from xs2a_sandbox.features.derive.unknown.conditions.quotas import Quota, find_quotas
-from xs2a_sandbox.features.derive.unknown.guesses.carried_over import CarriedOver, carry_over
+from xs2a_sandbox.features.derive.unknown.guesses.carried_over import carry_over
 from xs2a_sandbox.features.derive.unknown.guesses.guesses import add_guesses
 from xs2a_sandbox.features.derive.unknown.guesses.states import add_endings
 from xs2a_sandbox.features.derive.unknown.lists.balances import Balance, find_balances
@@ -18,6 +18,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import find_ids
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states.implied_states import add_implied_states
+from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import add_standing_orders
 from xs2a_sandbox.features.derive.unknown.states.states import find_machines
 from xs2a_sandbox.features.derive.unknown.states.uncovered import add_uncovered, guess_uncovered
@@ -50,22 +51,14 @@ class LearnedInterface:
 
 
 def learn(tape: Tape) -> LearnedInterface:
-    seen = see(tape)
-    learned = _learn(seen, CarriedOver())
-    carried = carry_over(tape, seen, learned.world, learned.scopes.machines)
-    if not carried.seen:
-        return learned
-    # What was found out about an exchange depends on the others.
-    return _learn(see(tape), carried)
-
-
-def _learn(recorded: Sequence[SeenExchange], carried: CarriedOver) -> LearnedInterface:
-    seen = [*recorded, *carried.seen]
-    envelope = find_envelope(seen)
-    ids = find_ids(seen)
-    world = find_things(find_operations(seen, ids), find_successes(seen, envelope), envelope, ids)
-    machines = find_machines(world)
-    carried.add_changes(machines)
+    recorded = see(tape)
+    world, machines = _find_things(recorded)
+    carried = carry_over(tape, recorded, world, machines)
+    if carried.seen:
+        # What was found out about an exchange depends on the others.
+        recorded = see(tape)
+        world, machines = _find_things([*recorded, *carried.seen])
+        carried.add_changes(machines)
     add_implied_states(world, machines)
     add_standing_orders(machines)
     scopes = ExchangeScopes(world, machines)
@@ -94,6 +87,12 @@ def _learn(recorded: Sequence[SeenExchange], carried: CarriedOver) -> LearnedInt
     for operation, listing in listings.items():
         learned.checks[operation] += check_parameters(listing, learned.checks[operation])
     return learned
+
+
+def _find_things(seen: Sequence[SeenExchange]) -> tuple[World, dict[ThingKind, StateMachine]]:
+    envelope, ids = find_envelope(seen), find_ids(seen)
+    world = find_things(find_operations(seen, ids), find_successes(seen, envelope), envelope, ids)
+    return world, find_machines(world)
 
 
 def _describe_unexplained(answer: AnswerClass, classes: Sequence[AnswerClass]) -> str:
