@@ -477,9 +477,8 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) 
 def _is_named_by_errors(world: World, kind: ThingKind, place: Place) -> bool:
     """Return whether the bank has refused a value that made a thing before, and has named its place."""
     made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
-    refused = (
-        one for one in kind.made_by.seen if not world.is_ok[one] and one.number > made.get(str(one.at(place)), 1e9)
-    )
+    known = (one for one in kind.made_by.seen if one.number > made.get(str(one.at(place)), one.number))
+    refused = (one for one in known if not world.is_ok[one])
     return any(str(place[-1]) in re.findall(r"\w+", str(value)) for one in refused for _, value in leaves(one.document))
 
 

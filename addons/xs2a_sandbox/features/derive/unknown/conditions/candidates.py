@@ -25,7 +25,6 @@ from xs2a_sandbox.redaction.vocabulary import is_words
 
 _LEAST = 6
 """The least length of a request's id, if the recording shows no shorter one."""
-_UUID = "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _LAST = 80
 """The rank of a success that only a missing name of the customer explains."""
 
@@ -132,7 +131,7 @@ def _on_headers(
             if min(map(len, good), default=0) >= _LEAST:
                 short = f"({source} | default('absent, and so not short') | length) < {_LEAST}"
                 if all(map(FORMATS["uuid"], good)):
-                    short = f"{source} is not none and not ({source} | matches('{_UUID}'))"
+                    short = f"{source} is not none and not ({source} | has_format('uuid'))"
                 yield Condition(short, 1, "short", place)
         elif len(values) == 1 and values != {DROPPED} and not is_precondition and not named and rank != _LAST:
             (value,) = values

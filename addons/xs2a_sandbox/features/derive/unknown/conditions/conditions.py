@@ -31,7 +31,7 @@ class Condition:
 
     @property
     def is_of_body(self) -> bool:
-        """Whether only the body of the request counts, and nothing that the bank knows."""
+        """Whether the condition looks at nothing but the body of the request."""
         return self.place[:1] == ("body",) and "let." not in self.source
 
 

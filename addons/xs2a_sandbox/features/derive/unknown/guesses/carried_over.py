@@ -23,14 +23,12 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.messages import to_json
 from xs2a_sandbox.recording.tape import Tape
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-
 _ATTEMPTS = 9
 """How often another id is tried, because it can be the same by chance."""
 
 type _Machines = Mapping[ThingKind, StateMachine]
 type _Shape = tuple[str, tuple[str | None, ...], int, frozenset[str], frozenset[str]]
-"""What a step looks like: method, path below the word, status, members of the request and of the answer."""
+"""How a step looks: method, path below the word, status, and the members of the request and of the answer."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +91,7 @@ class CarriedOver:
 
 
 def carry_over(tape: Tape, seen: Sequence[SeenExchange], world: World, machines: _Machines) -> CarriedOver:
+    """Return the steps of each kind of things that were only recorded for others. `seen` is the recording."""
     groups: defaultdict[tuple[ThingKind, str], list[_Steps]] = defaultdict(list)
     for steps in _find_steps(world):
         groups[steps.thing.kind, steps.word].append(steps)
@@ -109,14 +108,19 @@ def carry_over(tape: Tape, seen: Sequence[SeenExchange], world: World, machines:
                 if states is not None:
                     known |= shapes
                     told = list(_tell(tape, world, machines, target, steps, states, number + len(carried.seen)))
-                    by_source = {one.like: one for one in told if not one.is_copy}
-                    for change in machines[steps.thing.kind].by_request:
-                        before, after = states.get(change.before), states.get(change.after)
-                        if change.one in steps.seen and change.one.number in by_source and before != after:
-                            moved = ByRequest(before, after, by_source[change.one.number])
-                            carried.changes.append((told[0].number, moved))
+                    changes = machines[steps.thing.kind].by_request
+                    carried.changes.extend((told[0].number, change) for change in _move(changes, told, states))
                     carried.seen.extend(told)
     return carried
+
+
+def _move(changes: Sequence[ByRequest], told: Sequence[SeenExchange], states: Mapping[Any, Any]) -> Iterator[ByRequest]:
+    """Yield the changes by the steps as changes by what was told of them."""
+    by_source = {one.like: one for one in told if not one.is_copy}
+    for change in changes:
+        before, after = states.get(change.before), states.get(change.after)
+        if change.one.number in by_source and before != after:
+            yield ByRequest(before, after, by_source[change.one.number])
 
 
 def _find_steps(world: World) -> Iterator[_Steps]:
@@ -130,16 +134,14 @@ def _find_steps(world: World) -> Iterator[_Steps]:
                 for one in operation.seen:
                     if one.path[at - 1] in things:
                         found[things[one.path[at - 1]], at].append(one)
+    every = sorted((one for operation in world.operations for one in operation.seen), key=lambda one: one.number)
     for (thing, at), seen in found.items():
         for word, id in dict.fromkeys(one.path[at : at + 2] for one in seen if len(one.path) == at + 2):
             own = [one for one in seen if one.path[at : at + 2] == (word, id)]
             own += [one for one in seen if one.path[at:] == (word,) and id in _told_by(one)]
             own.sort(key=lambda one: one.number)
-            below = (
-                one for operation in world.operations for one in operation.seen if one.path[:at] == own[0].path[:at]
-            )
-            before = [one for one in below if one.method != "GET" and world.is_ok[one] and one.number < own[0].number]
-            before.sort(key=lambda one: one.number)
+            below = [one for one in every if one.path[:at] == own[0].path[:at] and one.number < own[0].number]
+            before = [one for one in below if one.method != "GET" and world.is_ok[one]]
             yield _Steps(thing, word, at, id, (thing.created, *before), own)
 
 
@@ -226,7 +228,7 @@ def _tell(
 
 def _find_own(world: World, one: SeenExchange) -> Iterator[str]:
     """Yield the ids that only this request has, such as its own, and the keys of what it has made."""
-    yield from (value for value in one.headers.values() if _UUID.fullmatch(value))
+    yield from (value for value in one.headers.values() if FORMATS["uuid"](value))
     if made := world.made(one):
         yield from made.key_texts
         texts = (value for _, value in leaves(one.body) if isinstance(value, str) and not FORMATS["iban"](value))
@@ -247,10 +249,9 @@ def _write_like(text: str, random: Random) -> str:
 
 
 def _rename(entry: Exchange, names: Mapping[str, str]) -> Exchange:
-    every = "|".join(
-        rf"(?<!\w){re.escape(name)}" if name[0] != "/" else re.escape(name)
-        for name in sorted(names, key=len, reverse=True)
-    )
+    # A path may follow the address of the bank.
+    longest_first = sorted(names, key=len, reverse=True)
+    every = "|".join(("" if name[0] == "/" else r"(?<!\w)") + re.escape(name) for name in longest_first)
     known = re.compile(rf"(?:{every})(?![A-Za-z0-9])")
 
     def change(text: str) -> str:

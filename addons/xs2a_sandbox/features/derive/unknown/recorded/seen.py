@@ -61,7 +61,7 @@ class SeenExchange:
 
     @property
     def evidence(self) -> str:
-        """What shows something, in words."""
+        """The exchange that shows what was learned, in words."""
         return f"a guess, like exchange {self.like}" if self.like else f"exchange {self.number}"
 
     @property

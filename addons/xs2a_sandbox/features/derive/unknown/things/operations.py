@@ -122,7 +122,7 @@ def _variable_segments(seen: Sequence[SeenExchange], ids: RecordedIds) -> set[st
     sent: set[str] = set()
     for one in seen:
         # The name of a customer, as in a request before.
-        variable |= {segment for segment in one.path if segment in sent and re.search(r"\w[.@]\w", segment)}
+        variable |= {segment for segment in one.path if segment in sent and re.search(r"[a-z][.@]\w", segment)}
         sent |= {value for _, value in leaves(one.body) if isinstance(value, str)}
     for one in seen:
         columns: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)

@@ -68,10 +68,10 @@ def _finish(written: Sequence[WrittenOperation]) -> Iterator[WrittenOperation]:
         addresses.add(address)
         id = new_name(one.value["id"], taken)
         taken.add(id)
-        lets = one.value.get("let", {})
+        name_plainly = partial(_name_plainly, one.value.get("let", {}))
+        yield replace(one, value=restore_braces(change_texts({**one.value, "id": id}, name_plainly)))
 
-        def name_plainly(found: re.Match[str], lets: Mapping[str, Any] = lets) -> str:
-            return found[0] if found[1] + AFTER in lets else f"let.{found[1]}"
 
-        value = change_texts({**one.value, "id": id}, partial(_AFTER.sub, name_plainly))
-        yield replace(one, value=restore_braces(value))
+def _name_plainly(lets: Mapping[str, Any], text: str) -> str:
+    """Return a text in which a thing has the name for after the request only if the operation computes it."""
+    return _AFTER.sub(lambda found: found[0] if found[1] + AFTER in lets else f"let.{found[1]}", text)

@@ -295,10 +295,7 @@ def _list_evidence(checks: Sequence[LearnedCheck], names: Mapping[LearnedCheck, 
 def _list_exchanges(name: str, shown: Sequence[SeenExchange]) -> Iterator[str]:
     """Yield the numbers of the exchanges that show an outcome, or of those of another kind that do."""
     recorded = [one.number for one in shown if not one.like]
-    for start, numbers, end in (
-        ("", recorded, ""),
-        ("a guess, like ", [one.like for one in shown], f"; {_TO_BE_SURE}"),
-    ):
-        if numbers:
-            yield f"{name}: {start}exchange{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}{end}"
-            return
+    numbers = recorded or [one.like for one in shown]
+    exchanges = f"exchange{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    if numbers:
+        yield f"{name}: {exchanges}" if recorded else f"{name}: a guess, like {exchanges}; {_TO_BE_SURE}"

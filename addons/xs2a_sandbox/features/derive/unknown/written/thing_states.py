@@ -80,7 +80,7 @@ def write_changed(
     if state != f"{name}.state":
         after["state"] = braced(state)
     for machine in machines:
-        uncovered = is_uncovered(scopes, operation, machine)
+        uncovered = write_uncovered(scopes, operation, machine)
         if uncovered and operation is not machine.kind.made_by:
             after["uncovered"] = uncovered
     return after
@@ -281,7 +281,7 @@ def _other_decision(learned: LearnedInterface, operation: LearnedOperation) -> s
     return None
 
 
-def is_uncovered(scopes: ExchangeScopes, operation: LearnedOperation, machine: StateMachine) -> Any:
+def write_uncovered(scopes: ExchangeScopes, operation: LearnedOperation, machine: StateMachine) -> Any:
     """Return whether a balance does not cover a thing, which only shows later."""
     for one in machine.uncovered:
         if one.seconds and scopes.world.operation_of[one.one] is operation:

@@ -9,7 +9,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLoo
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
-from xs2a_sandbox.features.derive.unknown.written.thing_states import is_uncovered, write_first_state
+from xs2a_sandbox.features.derive.unknown.written.thing_states import write_first_state, write_uncovered
 
 NAMES = "our_names"
 """The collection that finds things by their other keys, such as the code of the customer's page."""
@@ -60,7 +60,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "version": 1,
         "state": write_first_state(scopes, machine, oks) if machine else "there",
         "reads": 0,
-        **({"uncovered": is_uncovered(scopes, operation, machine)} if machine and machine.uncovered else {}),
+        **({"uncovered": write_uncovered(scopes, operation, machine)} if machine and machine.uncovered else {}),
         **({"paid": 0} if machine and machine.by_payments else {}),
         "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
