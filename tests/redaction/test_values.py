@@ -392,6 +392,7 @@ class TestPrefixes:
             "/joba-psd2/v1.3/accounts",
             "/xs2a/OLB/v1/accounts",
             "/yoltbank/qwrt/v2/consents/status",
+            "/hub/apimarket/QWRTZ/v1-0-4/consents",
         ],
     )
     def test_words_of_the_prefix_are_kept_in_paths_and_links(self, path: str) -> None:

@@ -47,7 +47,7 @@ _CHUNK = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
 _FEW, _LONG_NAME = 4, 28
 _CODE_DIGITS = 5
-_VERSION = re.compile(r"v\d+(?:[._]\d+)*", re.ASCII)
+_VERSION = re.compile(r"v\d+(?:[._]\d+)*|v\d{1,2}(?:-\d{1,2}){1,3}", re.ASCII)
 _PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
 _RESOURCE = re.compile(r"[a-z]{2,24}(?:[-_.][a-z]{2,20}){0,4}", re.ASCII)
 _FEW_SEGMENTS = 2
