@@ -16,8 +16,10 @@ from uuid import NAMESPACE_URL, uuid5
 import httpx
 
 from tests.foreign_banks import (
+    aare_journeys,
     adda_journeys,
     ammer_journeys,
+    bodrog_journeys,
     brenta_journeys,
     bursztyn_journeys,
     clyde_journeys,
@@ -53,6 +55,7 @@ from tests.foreign_banks import (
     soca_journeys,
     struma_journeys,
     tajo_journeys,
+    tejo_journeys,
     tisza_journeys,
     vanern_journeys,
     venta_journeys,
@@ -61,8 +64,10 @@ from tests.foreign_banks import (
     zala_journeys,
     zeytin_journeys,
 )
+from tests.foreign_banks.aare import Aare
 from tests.foreign_banks.adda import Adda
 from tests.foreign_banks.ammer import Ammer
+from tests.foreign_banks.bodrog import Bodrog
 from tests.foreign_banks.brenta import Brenta
 from tests.foreign_banks.bursztyn import Bursztyn
 from tests.foreign_banks.clyde import Clyde
@@ -102,6 +107,7 @@ from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.soca import Soca
 from tests.foreign_banks.struma import Struma
 from tests.foreign_banks.tajo import Tajo
+from tests.foreign_banks.tejo import Tejo
 from tests.foreign_banks.tisza import Tisza
 from tests.foreign_banks.vanern import Vanern
 from tests.foreign_banks.venta import Venta
@@ -1014,5 +1020,26 @@ BANKS = {
     ),
     "soca": Foreign(
         Soca, soca_journeys.first, soca_journeys.second, r"\b(?:mnd|mov|chg)_[0-9A-HJKMNP-TV-Z]{12}\b", "word"
+    ),
+    "tejo": Foreign(
+        Tejo,
+        tejo_journeys.first,
+        tejo_journeys.second,
+        r"\b(?:CNS-[0-9a-f]{20}|P\d{5}-\d{8})\b",
+        "consentStatus|transactionStatus",
+    ),
+    "aare": Foreign(
+        Aare,
+        aare_journeys.first,
+        aare_journeys.second,
+        r"\b(?:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|A\d{6}-[0-9A-Z]{8})\b",
+        "consentStatus|orderStatus",
+    ),
+    "bodrog": Foreign(
+        Bodrog,
+        bodrog_journeys.first,
+        bodrog_journeys.second,
+        r'TC-\d{6}-\d{10}|\d{6}TB\d{11}|(?<=authorisations/)[0-9a-f-]{36}|(?<="authorisationId": ")[0-9a-f-]{36}',
+        "consentStatus|transactionStatus|scaStatus",
     ),
 }

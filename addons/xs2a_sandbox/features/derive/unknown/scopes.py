@@ -63,7 +63,7 @@ class ExchangeScopes:
 
     `covers` has when a balance does not cover an amount, `quotas` when a thing has been used too often. The balances
     change by exactly `exact_amounts`, so redaction has kept these. `made` are the ids and secrets that the bank has
-    made.
+    made, `told` all texts of its JSON.
     """
 
     def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
@@ -89,6 +89,8 @@ class ExchangeScopes:
         self.made = frozenset(text for thing in world.things for text in thing.key_texts) | codes
         rows = (value for rows in world.rows for entry in rows.entries for _, value in leaves(entry))
         self.row_texts = frozenset(value for value in rows if isinstance(value, str))
+        answered = (value for one in world.operation_of for _, value in leaves(one.document))
+        self.told = frozenset(value for value in answered if isinstance(value, str))
         self.covers: dict[LearnedOperation, list[Condition]] = {}
         self.exact_amounts: set[tuple[LearnedOperation, Place]] = set()
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
@@ -311,15 +313,11 @@ class ExchangeScopes:
         machine = self.machines.get(thing.kind)
         by_number = {event.number: event for event in thing.events}
         since = by_number[requests[-1]].time if requests and requests[-1] in by_number else created.time
-        form: dict[str, str] = {}
+        entered: dict[str, Any] = {}
         for event in thing.events:
-            if (
-                event.form
-                and event is not created
-                and self.is_ok[event]
-                and (event.number < number or (after and event is one))
-            ):
-                form |= event.form
+            is_before = event.number < number or (after and event is one)
+            if is_before and event is not created and self.is_ok[event]:
+                entered |= self._find_entered(thing, event)
         first = thing.first if thing.first is not None else machine.first if machine else "there"
         state = changes[-1].state if changes else first
         orders = machine.by_payments if machine else []
@@ -338,12 +336,18 @@ class ExchangeScopes:
             "state": state,
             "sent": created.body if created.body is not None else created.form or {},
             "headers": dict(created.headers),
-            "form": form or None,
+            "entered": entered or None,
             "of": {
                 name: (owner.created.body or {}) | {"id": owner.keys[owner.kind.id][0]}
                 for name, owner in self._owners(thing).items()
             },
         }
+
+    def _find_entered(self, thing: LearnedThing, one: SeenExchange) -> Mapping[str, Any]:
+        """Return the form of a request about a thing, or the body of one that can change its state."""
+        operation, machine = self.world.operation_of[one], self.machines.get(thing.kind)
+        is_step = isinstance(one.body, dict) and machine and self.changes_by(operation, machine)
+        return one.form or (one.body if is_step else {})
 
     def _owners(self, thing: LearnedThing) -> dict[str, LearnedThing]:
         """Return what a thing belongs to, by the name of the lookup.

@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.candidates import candidates
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -266,9 +266,15 @@ def _shows_state(scopes: ExchangeScopes, one: SeenExchange, condition: Condition
 
 
 def _mentions(one: SeenExchange, condition: Condition) -> bool:
-    """Return whether the answer names the place that the condition is about."""
+    """Return whether the answer names the place that the condition is about. A whole path excludes others."""
     if not condition.place:
         return False
+    told = [value for _, value in leaves(one.document) if isinstance(value, str)]
+    paths = [tuple(value.split(".")) for value in told if "." in value and value_at(one.body, value.split("."))]
+    if paths and condition.place[0] == "body":
+        steps = tuple(step for step in condition.place[1:] if isinstance(step, str))
+        return any(steps[: len(path)] == path for path in paths)
     name = str(next((step for step in reversed(condition.place) if isinstance(step, str)), ""))
-    told = " ".join(str(value) for _, value in leaves(one.document)) if one.document is not None else ""
-    return len(name) > 1 and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", told, re.IGNORECASE) is not None
+    return (
+        len(name) > 1 and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", " ".join(told), re.IGNORECASE) is not None
+    )

@@ -26,7 +26,9 @@ CUSTOMER = re.compile("psu|user|customer|login")
 def conditions_on_secrets(
     scopes: ExchangeScopes, operation: LearnedOperation, wanted: Sequence[SeenExchange], others: Sequence[SeenExchange]
 ) -> Iterator[Condition]:
-    """A known name with another secret. Unknown names are let in, because the recording does not show all.
+    """A known name with another secret, or a secret that the bank has refused.
+
+    Unknown names are let in with any other secret, because the recording does not show all.
 
     The name is in the same request, or an earlier request about the same thing had it.
     """
@@ -80,6 +82,9 @@ def conditions_on_secrets(
                     f"{_source_of_name(name)} == {literal(owner)} and {source_of(place)} != {literal(secret)}"
                     for owner, secret in sorted(names.items())
                 )
+                refused = {one.at(place) for one in wanted if names.get(_read(scopes, one, name))} - secrets
+                if texts := sorted(filter(_is_secret, refused)):
+                    known += f" or {source_of(place)} in {literal(texts)}"
                 source = f"{known} or {other_secret(name, place, lookups)}"
                 if name in earlier:
                     source = f"{source_of(place)} is not none and ({source})"
@@ -108,6 +113,10 @@ def conditions_on_codes(
                 yield Condition(source, 46, "credentials", place)
 
 
+def _is_secret(value: Any) -> bool:
+    return isinstance(value, str) and value not in ("", DROPPED)
+
+
 def _match_mistakes(code: str) -> str:
     """Return the pattern for the code with one or two other digits, and for one digit again and again."""
     pairs = combinations(range(len(code)), 2)
@@ -118,13 +127,13 @@ def _match_mistakes(code: str) -> str:
 def _find_earlier_names(
     scopes: ExchangeScopes, operation: LearnedOperation, one: SeenExchange
 ) -> Iterator[tuple[Place, str]]:
-    """Yield what earlier forms and headers about the things in a request said, and could be the customer's name."""
+    """Yield what earlier requests about the things in this one said, and could be the customer's name."""
     for lookup in scopes.lookups[operation]:
-        for root in ("form", "headers"):
+        for root in ("entered", "headers"):
             said = scopes.value(f"let.{lookup.name}.{root}", one, after=False)
-            for name, value in said.items() if isinstance(said, Mapping) else ():
-                if root == "form" or CUSTOMER.search(name):
-                    yield ("let", lookup.name, root, name), value
+            for place, value in leaves(said) if isinstance(said, Mapping) else ():
+                if isinstance(value, str) and (root == "entered" or CUSTOMER.search(str(place[0]))):
+                    yield ("let", lookup.name, root, *place), value
 
 
 def _is_named(one: SeenExchange, place: Place) -> bool:

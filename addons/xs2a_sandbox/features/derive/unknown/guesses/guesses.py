@@ -24,6 +24,7 @@ from xs2a_sandbox.features.derive.unknown.guesses.fields import (
 )
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.guesses.states import (
+    accept_correction,
     guess_again,
     guess_old_tokens,
     guess_over,
@@ -59,7 +60,8 @@ def add_guesses(
         for guess in _GUESSES:
             # No guess refuses what the bank has accepted.
             known.guesses += [one for one in guess(known) if not known.accepts(one.condition.source)]
-        guessed[operation] = order(scopes, operation, [*own, *known.guesses])
+        corrected = [accept_correction(known, check) for check in (*own, *known.guesses)]
+        guessed[operation] = order(scopes, operation, corrected)
     return guessed
 
 

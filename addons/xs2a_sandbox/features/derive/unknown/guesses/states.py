@@ -132,11 +132,34 @@ def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
         machines = known.scopes.machines_of(lookup)
         first = list(dict.fromkeys(machine.first for machine in machines))
         source = f"let.{lookup.name}.state not in {literal(first)}"
-        source += "".join(f" and {source_of(place)} == {expression('let', (lookup.name, *place))}" for place in entered)
+        for place in entered:
+            source += f" and {source_of(place)} == {expression('let', (lookup.name, 'entered', place[1]))}"
         is_known = any(condition.is_of_state and condition.name == lookup.name for condition in known.conditions)
         if machines and not is_known:
             condition = Condition(source, 30, "state", lookup.place, lookup.name)
             yield LearnedCheck(condition, known.invent_page(oks[0], 410, "used-up"), (), is_guess=True)
+
+
+def accept_correction(known: KnownOperation, check: LearnedCheck) -> LearnedCheck:
+    """Let another secret pass a check of the state that the last one has led to.
+
+    The sandbox accepts most secrets, such as codes, of customers who are not in the recording. If the app sends another
+    one, the first was a mistake.
+    """
+    lookup = next((one for one in known.lookups if one.name == check.condition.name), None)
+    if not check.condition.is_of_state or lookup is None:
+        return check
+    machines = known.scopes.machines_of(lookup)
+    changes = [change for machine in machines for change in known.scopes.changes_by(known.operation, machine)]
+    for place in dict.fromkeys(place for change in changes for place, _ in leaves(change.one.body)):
+        if place and known.is_secret(("body", *place)):
+            sent, last = expression("body", place), expression("let", (lookup.name, "entered", *place))
+            reached = literal(list(dict.fromkeys(change.after for change in changes)))
+            corrects = f"let.{lookup.name}.state in {reached} and {sent} and {last} and {sent} != {last}"
+            source = f"({check.condition.source}) and not ({corrects})"
+            if all(known.scopes.holds(source, one) for one in known.operation.seen if one.number in check.shown_by):
+                return replace(check, condition=replace(check.condition, source=source))
+    return check
 
 
 def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:

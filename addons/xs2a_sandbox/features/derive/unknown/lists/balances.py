@@ -132,7 +132,7 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
         forms = [one.form for thing in kind.things for one in thing.events if one.form and scopes.is_ok[one]]
         details = [
             (place, value)
-            for part in ({"sent": sent}, *({"form": form} for form in forms))
+            for part in ({"sent": sent}, *({"entered": form} for form in forms))
             for place, value in leaves(part)
         ]
         owners = [
@@ -281,7 +281,7 @@ def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Ta
         if any(change.before in taken.states for change in changes):
             continue
         name = f"let.{lookup.name}"
-        payer = source_of(taken.of) if taken.of[0] == "form" else expression(name, taken.of)
+        payer = expression("form", taken.of[1:]) if taken.of[0] == "entered" else expression(name, taken.of)
         for one in operation.seen:
             number = scopes.value(payer, one, after=False)
             account = next((row for row in rows.entries if row.get(taken.member) == number), None)

@@ -143,14 +143,14 @@ def shows(thing: LearnedThing, row: Mapping[str, Any]) -> bool:
 def _find_customer(scopes: ExchangeScopes, operation: LearnedOperation, pages: Pages) -> str:
     """Return the expression for the field of the customer's form that tells apart whose entries a list has, if any."""
     for lookup in scopes.lookups[operation]:
-        forms = [scopes.value(f"let.{lookup.name}.form", one, after=False) for one, _ in pages]
+        forms = [scopes.value(f"let.{lookup.name}.entered", one, after=False) for one, _ in pages]
         for name in forms[0] if forms and all(isinstance(form, Mapping) for form in forms) else ():
             entries: dict[str, list[dict[str, Any]]] = {}
             for form, (_, rows) in zip(forms, pages, strict=True):
                 entries.setdefault(str(form.get(name)), []).extend(rows)
             shared = [row for one, other in combinations(entries.values(), 2) for row in one if row in other]
             if len(entries) > 1 and not shared:
-                return expression("let", (lookup.name, "form", str(name)))
+                return expression("let", (lookup.name, "entered", str(name)))
     return ""
 
 

@@ -59,21 +59,22 @@ class NamedAccounts:
         if access is None:
             return {}
         account = self._account()
-        named = {"each": braced("let.numbers"), "as": "number"}
+        numbers, named = (f"{self.rows.name}_{what}" for what in ("numbers", "named"))
+        unrecorded = {"each": braced(f"let.{numbers}"), "as": "number"}
         made: dict[str, Any] = {}
         if self.rows.told_by is operation:
-            made["numbers"] = braced(self._numbers(access))
-            made["named"] = named | {"when": f"number not in ({self._recorded})", "give": account}
-            own = f"{self._every} | selectattr({literal(self.number)}, 'in', let.numbers) | list"
-            made["chosen"] = braced(f"({own}) + let.named if let.numbers is not none else none")
+            made[numbers] = braced(self._numbers(access))
+            made[named] = unrecorded | {"when": f"number not in ({self._recorded})", "give": account}
+            own = f"{self._every} | selectattr({literal(self.number)}, 'in', let.{numbers}) | list"
+            made["chosen"] = braced(f"({own}) + let.{named} if let.{numbers} is not none else none")
         for lookup in lookups:
             if lookup.rows is self.rows:
-                made["numbers"] = braced(self._numbers(access))
+                made[numbers] = braced(self._numbers(access))
                 row = str(known[lookup.name]).removeprefix("{{ ").removesuffix(" }}")
                 other = f"{self._key} == {lookup.source} and number not in ({self._recorded})"
-                made["named"] = named | {"when": other, "give": account}
-                is_own = f"let.numbers is none or {row}[{literal(self.number)}] in let.numbers"
-                made[lookup.name] = braced(f"{row} if {row} and ({is_own}) else let.named[0]")
+                made[named] = unrecorded | {"when": other, "give": account}
+                is_own = f"let.{numbers} is none or {row}[{literal(self.number)}] in let.{numbers}"
+                made[lookup.name] = braced(f"{row} if {row} and ({is_own}) else let.{named}[0]")
         return made
 
     @property

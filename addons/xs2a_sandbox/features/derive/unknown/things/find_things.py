@@ -46,6 +46,7 @@ def find_things(
         if is_ok[one]:
             _add_thing(world, one, fresh, used)
         known |= {text for _, value in answer_values(one) for text in parts(value)}
+    _add_unused(world)
     _fill_keys(world)
     _name(world, used)
     for one in seen:
@@ -156,6 +157,20 @@ def _is_chosen(world: World, one: SeenExchange, text: str, used: _Uses) -> bool:
 
 def _names_thing(world: World, text: str) -> bool:
     return any(text in thing.key_texts for thing in world.things)
+
+
+def _add_unused(world: World) -> None:
+    """Add the things that no later request names: their answers tell keys where those of the others do."""
+    for kind in world.kinds:
+        made = {thing.created for thing in kind.things}
+        common = set.intersection(*(set(thing.keys) for thing in kind.things))
+        places = [kind.told[name][1:] for name in common if name in kind.told and kind.told[name][0] is kind.made_by]
+        for one in kind.made_by.seen if places else ():
+            told = dict(answer_values(one)) if world.is_ok[one] and one not in made else {}
+            texts = [parts(told.get(place))[position : position + 1] for place, position in places]
+            if all(text and _is_key(world, text[0]) and not _names_thing(world, text[0]) for text in texts):
+                kind.things.append(LearnedThing(kind, one))
+        kind.things.sort(key=lambda thing: thing.created.number)
 
 
 def _fill_keys(world: World) -> None:

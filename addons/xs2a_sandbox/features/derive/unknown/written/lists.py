@@ -173,7 +173,7 @@ def _booked(
             account = scopes.scope(one)["let"][listing.per.name]
             same = (
                 f" and {write_account(place, value)} == {expression('let', (listing.per.name, name))}"
-                for part in ("sent", "form")
+                for part in ("sent", "entered")
                 for place, value in leaves({part: snapshot[part]})
                 for name, own in account.items()
                 if value == own and not isinstance(value, bool | None) and "currency" not in (name, place[-1])

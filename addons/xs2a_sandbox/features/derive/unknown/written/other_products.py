@@ -11,11 +11,17 @@ from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperat
 
 
 def write_other_products(learned: LearnedInterface, written: Sequence[WrittenOperation]) -> Iterator[WrittenOperation]:
-    """Yield operations like those written for things of another kind, at the path of each kind."""
-    for kind in learned.world.kinds:
-        for other in learned.world.kinds:
-            words = _find_words(learned, kind, other)
-            for one in written if words else ():
+    """Yield operations like those written for things of another kind, at the path of each kind.
+
+    Payments that have little in common are at least cancelled in the same way.
+    """
+    world = learned.world
+    for kind in world.kinds:
+        for other in world.kinds:
+            words, are_alike = _find_words(learned, kind, other), _are_alike(kind, other)
+            are_payments = world.is_payment(kind) and world.is_payment(other)
+            cancelling = [one for one in written if are_payments and one.value.get("method") == "DELETE"]
+            for one in (written if are_alike else cancelling) if words else ():
                 made = _rewrite(one, other, kind, *words) if words else None
                 if made:
                     yield made
@@ -31,7 +37,7 @@ def _find_words(learned: LearnedInterface, kind: ThingKind, other: ThingKind) ->
         return None
     pairs = [(their, my) for their, my in zip(theirs.pattern, mine.pattern, strict=True) if their != my]
     (pair,) = pairs if len(pairs) == 1 else (("", ""),)
-    return (pair[0], pair[1]) if pair[0] and pair[1] and _are_alike(kind, other) else None
+    return (pair[0], pair[1]) if pair[0] and pair[1] else None
 
 
 def _are_alike(kind: ThingKind, other: ThingKind) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form, is_grouped, read_number
-from xs2a_sandbox.features.derive.unknown.recorded.places import value_at
+from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
@@ -17,7 +17,7 @@ from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
 from xs2a_sandbox.redaction.values import DROPPED
 
 MISSING = object()
-_INTERNAL = frozenset("state sent headers form of made since lifetime ended kind number".split())
+_INTERNAL = frozenset("state sent headers entered of made since lifetime ended kind number".split())
 """Members of things that answers do not repeat, or not as they are."""
 _LEAST = 3
 _ERROR_CODE = re.compile(r"[A-Za-z]{1,8}[-_.]?\d{1,5}")
@@ -61,7 +61,7 @@ class Templates:
             rows = [value if value is not MISSING else [MISSING] * len(there[0]) for value in values]
             return [self.make([row[at] for row in rows], (*place, at)) for at in range(len(there[0]))]
         if all(isinstance(value, list) for value in there):
-            return max(there, key=len)
+            return max(there, key=lambda value: (there.count(value), len(value)))
         return self._make_scalar(values, there, place)
 
     def _make_object(self, values: Sequence[Any], place: tuple[Any, ...]) -> Any:
@@ -153,6 +153,8 @@ class Templates:
         if any(isinstance(value, str) and value in self._scopes.row_texts for value in there):
             # It names an account.
             return there[-1]
+        if len(there) == len(values) and (by_member := self._by_member(values)):
+            return by_member
         if not is_same and all(map(date_form, there)):
             source = self._earliest(there, place) if len(there) == len(values) else None
             return braced(source) if source else there[-1]
@@ -171,6 +173,24 @@ class Templates:
             start = values.index(there[0])
             return Templates(self._scopes, self._ones[start : start + 1]).make(there[:1], place)
         return there[-1]
+
+    def _by_member(self, values: Sequence[Any]) -> str | None:
+        """Return what depends on an optional member of the request, such as a day: `dated` or `instant`."""
+        states = (source for source, _ in self._sources if source.endswith(".state"))
+        for root in ("body", *(f"{source.removesuffix('.state')}.sent" for source in states)):
+            bodies = [dict(leaves(self._scopes.value(root, one))) for one in self._ones]
+            for place in dict.fromkeys(place for body in bodies for place in body if place):
+                groups = [[at for at, body in enumerate(bodies) if (place in body) is has] for has in (True, False)]
+                sources = [self._find_common([values[at] for at in own], own) for own in groups if own]
+                if len(sources) == 2 and all(sources) and not any(isinstance(step, int) for step in place):
+                    return braced(f"{sources[0]} if {expression(root, place)} is not none else {sources[1]}")
+        return None
+
+    def _find_common(self, values: Sequence[Any], at: Sequence[int]) -> str | None:
+        """Return the expression for a value that the exchanges at these positions have in common."""
+        if source := Templates(self._scopes, [self._ones[one] for one in at])._find(values, ()):
+            return source
+        return literal(values[0]) if all(is_equal(value, values[0]) for value in values) else None
 
     def _earliest(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
         """Return the expression for a day that the app asks for, but not later than a number of days allows."""
@@ -424,11 +444,14 @@ def _sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[str, A
     yield from below("query", scope["query"])
     yield from below("form", one.form)
     for name, thing in documents.items():
-        for part in ("of", "form", "headers"):
+        for part in ("of", "entered", "headers"):
             yield from below(f"let.{name}.{part}", without_nonces(thing[part]) if part == "headers" else thing[part])
-    for root, form in [("form", one.form), *((f"let.{name}.form", thing["form"]) for name, thing in documents.items())]:
+    for root, form in [
+        ("form", one.form),
+        *((f"let.{name}.entered", thing["entered"]) for name, thing in documents.items()),
+    ]:
         for name, value in (form or {}).items():
-            if value.islower():
+            if isinstance(value, str) and value.islower():
                 yield f"{expression(root, (name,))} | capitalize", value.capitalize()
     yield from below("headers", {name: one.headers[name] for name in one.headers if ("headers", name) in scopes.nonces})
     yield "request.path", scope["request"]["path"]

@@ -74,9 +74,13 @@ def write_changed(
             at = f"{name}.state == {literal(change.before)} and let.outcome in {ok_names}"
             after["reads"] = braced(f"{name}.reads + 1 if {at} else {name}.reads")
             state = f"{literal(change.after)} if {at} and {name}.reads + 1 >= {change.reads} else {state}"
-    if form_names := [answer.name for _, answer in oks if any(one.form for one in answer.seen)]:
-        sent = f"form if let.outcome in {literal(form_names)} else none"
-        after["form"] = {"merge": [braced(f"{name}.form"), braced(sent)]}
+    changes = any(scopes.changes_by(operation, machine) for machine in machines)
+    for root in ("form", "body") if changes else ("form",):
+        if told := [
+            answer.name for _, answer in oks if any(isinstance(getattr(one, root), dict) for one in answer.seen)
+        ]:
+            sent = f"{root} if let.outcome in {literal(told)} else none"
+            after["entered"] = {"merge": [braced(f"{name}.entered"), braced(sent)]}
     if state != f"{name}.state":
         after["state"] = braced(state)
     for machine in machines:

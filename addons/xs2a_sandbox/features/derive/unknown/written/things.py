@@ -64,7 +64,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         **({"paid": 0} if machine and machine.by_payments else {}),
         "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
-        "form": None,
+        "entered": None,
         "headers": {
             name: braced(f"headers[{literal(name)}]")
             for name in first.headers
