@@ -17,7 +17,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, write_account
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
-from xs2a_sandbox.features.derive.unknown.written.templates import below, is_equal, is_telling
+from xs2a_sandbox.features.derive.unknown.written.sources import below, is_equal, is_telling
 
 
 def _entries_name(listing: Listing) -> str:

@@ -13,7 +13,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import AFTER, plural
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 from xs2a_sandbox.features.derive.unknown.written.answers import change_templates, write_answer
-from xs2a_sandbox.features.derive.unknown.written.templates import below, is_equal, is_telling
+from xs2a_sandbox.features.derive.unknown.written.sources import below, is_equal, is_telling
 
 
 def write_thing_entries(learned: LearnedInterface, operation: LearnedOperation) -> dict[str, Any] | None:
