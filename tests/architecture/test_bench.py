@@ -21,7 +21,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 def test_every_figure_is_measured(tmp_path: Path) -> None:
     out = tmp_path / "results.md"
     done = subprocess.run(
-        [sys.executable, BENCH / "run.py", "--quick", "--out", out], capture_output=True, text=True, timeout=300
+        [sys.executable, BENCH / "run.py", "--quick", "--out", out], capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     table = [line for line in out.read_text().splitlines() if line.startswith("| ")]
@@ -40,7 +40,7 @@ def test_the_sandbox_is_measured_in_the_same_way_as_its_peers() -> None:
         [sys.executable, BENCH / "run_peers.py", "--quick", "--only", "xs2a-sandbox"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     rates = next(line for line in done.stdout.splitlines() if line.startswith("| xs2a-sandbox | "))

@@ -37,7 +37,7 @@ DATA = ["cassettes", "schemas", "docs"]
 
 def run(*words: str | Path, at: Path, **environment: str) -> str:
     done = subprocess.run(
-        words, cwd=at, env=ENVIRONMENT | environment, capture_output=True, text=True, timeout=300, check=False
+        words, cwd=at, env=ENVIRONMENT | environment, capture_output=True, text=True, timeout=900, check=False
     )
     if "No matching distribution found" in done.stderr or "Could not find a version" in done.stderr:
         pytest.skip("there is no package index: " + done.stderr.strip().splitlines()[-1])

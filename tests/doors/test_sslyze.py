@@ -62,7 +62,7 @@ def test_a_malformed_handshake_is_ended_and_affects_no_other_client(roads: Roads
 def scan(directory: Path, *arguments: str) -> dict[str, Any]:
     result = directory / "result.json"
     command = [str(SSLYZE), f"--json_out={result}", "--slow_connection", "--mozilla_config=disable", *arguments]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    subprocess.run(command, check=True, capture_output=True, timeout=900)
     server: dict[str, Any]
     (server,) = json.loads(result.read_text())["server_scan_results"]
     return server
