@@ -46,7 +46,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BankProcess]:
 
 
 def recorder(home: Path, bank: BankProcess) -> SandboxProcess:
-    settings = bank.settings(read_timeout="1s", total_timeout="30s")
+    settings = bank.settings(read_timeout="3s", total_timeout="30s")
     return SandboxProcess(
         home, "record", "--to", "rec", "--log-format", "json", settings=settings, confdir=home / "conf"
     )
@@ -105,8 +105,8 @@ def is_an_error(answer: requests.Response, status: int) -> bool:
 
 
 REFUSED = {
-    "hang": (504, "read timeout: nothing received for 1 s"),
-    "hang-inside": (504, "read timeout: nothing received for 1 s"),
+    "hang": (504, "read timeout: nothing received for 3 s"),
+    "hang-inside": (504, "read timeout: nothing received for 3 s"),
     "silent-close": (502, "it closed the connection without an answer"),
     "reset-first": (502, "it reset the connection"),
     "reset": (502, "it reset the connection"),
