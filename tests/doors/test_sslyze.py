@@ -59,7 +59,7 @@ def test_a_malformed_handshake_is_ended_and_affects_no_other_client(roads: Roads
         assert status(good.recv(65536)) == 200
 
 
-def scan(directory: Path, *arguments: str) -> dict[str, Any]:
+def run_sslyze(directory: Path, *arguments: str) -> dict[str, Any]:
     result = directory / "result.json"
     command = [str(SSLYZE), f"--json_out={result}", "--slow_connection", "--mozilla_config=disable", *arguments]
     subprocess.run(command, check=True, capture_output=True, timeout=900)
@@ -76,13 +76,13 @@ def test_sslyze_finds_no_problem(way: str, tmp_path: Path) -> None:
         there, tunnel = (serving.tls if way == "tls" else serving.proxy).rpartition("/")[2], []
         if way == "tunnel":
             there, tunnel = "localhost:443", [f"--https_tunnel={serving.proxy}"]
-        server = scan(tmp_path, *(f"--{name}" for name in (*PROTOCOLS, *ATTACKS)), *tunnel, there)
+        server = run_sslyze(tmp_path, *(f"--{name}" for name in (*PROTOCOLS, *ATTACKS)), *tunnel, there)
         # On a busy machine, answers come too late for some of its requests for ROBOT, which it compares.
         for _ in range(5):
             tested = server["scan_result"]["robot"]
             if tested["status"] == "ERROR" or tested["result"]["robot_result"] != "UNKNOWN_INCONSISTENT_RESULTS":
                 break
-            server["scan_result"]["robot"] = scan(tmp_path, "--robot", *tunnel, there)["scan_result"]["robot"]
+            server["scan_result"]["robot"] = run_sslyze(tmp_path, "--robot", *tunnel, there)["scan_result"]["robot"]
     failed = {name: scan["error_trace"] for name, scan in server["scan_result"].items() if scan["status"] == "ERROR"}
     robot = failed.pop("robot", "ClientCertificateRequested")
     assert "ClientCertificateRequested" in robot

@@ -161,7 +161,7 @@ SECOND = {
     ("struma", True): (38, 30, 3, 3, 20),
     ("skagen", True): (35, 33, 3, 4, 21),
     ("mures", True): (41, 38, 4, 4, 21),
-    ("rhone", True): (34, 31, 6, 6, 27),
+    ("rhone", True): (34, 31, 6, 6, 26),
     ("ammer", True): (34, 32, 5, 5, 31),
     ("vistula", True): (30, 29, 3, 3, 24),
     ("yarrow", True): (36, 34, 5, 5, 30),

@@ -275,6 +275,5 @@ def _mentions(one: SeenExchange, condition: Condition) -> bool:
         steps = tuple(step for step in condition.place[1:] if isinstance(step, str))
         return any(steps[: len(path)] == path for path in paths)
     name = str(next((step for step in reversed(condition.place) if isinstance(step, str)), ""))
-    return (
-        len(name) > 1 and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", " ".join(told), re.IGNORECASE) is not None
-    )
+    word = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    return len(name) > 1 and re.search(word, " ".join(told), re.IGNORECASE) is not None

@@ -28,9 +28,8 @@ def conditions_on_secrets(
 ) -> Iterator[Condition]:
     """A known name with another secret, or a secret that the bank has refused.
 
-    Unknown names are let in with any other secret, because the recording does not show all.
-
-    The name is in the same request, or an earlier request about the same thing had it.
+    Unknown names are let in with any other secret, because the recording does not show all. The name is in the same
+    request, or in an earlier one about the same thing.
     """
     lookups = scopes.lookups[operation]
     rows = (lookup for lookup in lookups if lookup.rows and lookup.place[0] != "form")
@@ -83,7 +82,7 @@ def conditions_on_secrets(
                     for owner, secret in sorted(names.items())
                 )
                 refused = {one.at(place) for one in wanted if names.get(_read(scopes, one, name))} - secrets
-                if texts := sorted(filter(_is_secret, refused)):
+                if texts := sorted(one for one in refused if isinstance(one, str) and one not in ("", DROPPED)):
                     known += f" or {source_of(place)} in {literal(texts)}"
                 source = f"{known} or {other_secret(name, place, lookups)}"
                 if name in earlier:
@@ -111,10 +110,6 @@ def conditions_on_codes(
             source = f"{sent} is string and {sent} != {literal(good)} and ({sent} | matches({mistakes}))"
             if all(re.fullmatch(_match_mistakes(good), value) for value in wrong):
                 yield Condition(source, 46, "credentials", place)
-
-
-def _is_secret(value: Any) -> bool:
-    return isinstance(value, str) and value not in ("", DROPPED)
 
 
 def _match_mistakes(code: str) -> str:

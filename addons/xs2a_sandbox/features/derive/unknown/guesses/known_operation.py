@@ -1,6 +1,5 @@
 """What guesses about an operation start from: what the recording shows of it, and the checks of all operations."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +10,6 @@ from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.guesses.error_codes import change_status, find_free_number
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
@@ -43,17 +41,6 @@ class KnownOperation:
     def mistakes(self) -> list[Condition]:
         """The mistakes that requests could make."""
         return list(candidates(self.scopes, self.operation, [], self.oks)) if self.oks else []
-
-    def is_secret(self, place: Place) -> bool:
-        """Return whether requests have texts with digits at a place, which no answer shows: passwords, codes."""
-        every = [value for one in self.operation.seen if isinstance(value := one.at(place), str)]
-        named = [lookup.place for lookup in self.lookups]
-        return (
-            place not in named
-            and place not in self.scopes.nonces
-            and all(re.search(r"\d", value) and not date_form(value) for value in every)
-            and not any(value in self.scopes.told for value in every)
-        )
 
     @property
     def lookups(self) -> Sequence[ThingLookup]:

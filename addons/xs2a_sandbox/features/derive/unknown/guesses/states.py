@@ -1,5 +1,6 @@
 """Guesses about the states and rights of things: what has ended stays ended, and a right is needed everywhere."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -9,7 +10,8 @@ from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import is_over, rights
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
-from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import DELETED, ByRequest
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -141,10 +143,10 @@ def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
 
 
 def accept_correction(known: KnownOperation, check: LearnedCheck) -> LearnedCheck:
-    """Let another secret pass a check of the state that the last one has led to.
+    """Change a check of the state so that it accepts another secret, if the last secret has led to this state.
 
-    The sandbox accepts most secrets, such as codes, of customers who are not in the recording. If the app sends another
-    one, the first was a mistake.
+    The sandbox accepts nearly every secret, such as a code, of a customer who is not in the recording. If the app then
+    sends another one, the first was a mistake.
     """
     lookup = next((one for one in known.lookups if one.name == check.condition.name), None)
     if not check.condition.is_of_state or lookup is None:
@@ -152,7 +154,7 @@ def accept_correction(known: KnownOperation, check: LearnedCheck) -> LearnedChec
     machines = known.scopes.machines_of(lookup)
     changes = [change for machine in machines for change in known.scopes.changes_by(known.operation, machine)]
     for place in dict.fromkeys(place for change in changes for place, _ in leaves(change.one.body)):
-        if place and known.is_secret(("body", *place)):
+        if place and _is_secret(known, ("body", *place)):
             sent, last = expression("body", place), expression("let", (lookup.name, "entered", *place))
             reached = literal(list(dict.fromkeys(change.after for change in changes)))
             corrects = f"let.{lookup.name}.state in {reached} and {sent} and {last} and {sent} != {last}"
@@ -160,6 +162,15 @@ def accept_correction(known: KnownOperation, check: LearnedCheck) -> LearnedChec
             if all(known.scopes.holds(source, one) for one in known.operation.seen if one.number in check.shown_by):
                 return replace(check, condition=replace(check.condition, source=source))
     return check
+
+
+def _is_secret(known: KnownOperation, place: Place) -> bool:
+    """Return whether requests have texts with digits at a place that no answer shows, such as codes."""
+    every = [value for one in known.operation.seen if isinstance(value := one.at(place), str)]
+    is_named = any(lookup.place == place for lookup in known.lookups)
+    if not every or is_named or place in known.scopes.nonces or not known.scopes.told.isdisjoint(every):
+        return False
+    return all(re.search(r"\d", value) and not date_form(value) for value in every)
 
 
 def guess_again(known: KnownOperation) -> Iterator[LearnedCheck]:

@@ -160,16 +160,19 @@ def _names_thing(world: World, text: str) -> bool:
 
 
 def _add_unused(world: World) -> None:
-    """Add the things that no later request names: their answers tell keys where those of the others do."""
+    """Add the things that no later request names. Their answers have keys at the same places as those of the others."""
     for kind in world.kinds:
         made = {thing.created for thing in kind.things}
         common = set.intersection(*(set(thing.keys) for thing in kind.things))
         places = [kind.told[name][1:] for name in common if name in kind.told and kind.told[name][0] is kind.made_by]
+        known = {text for thing in world.things for text in thing.key_texts}
         for one in kind.made_by.seen if places else ():
             told = dict(answer_values(one)) if world.is_ok[one] and one not in made else {}
             texts = [parts(told.get(place))[position : position + 1] for place, position in places]
-            if all(text and _is_key(world, text[0]) and not _names_thing(world, text[0]) for text in texts):
+            if all(text and _is_key(world, text[0]) and text[0] not in known for text in texts):
                 kind.things.append(LearnedThing(kind, one))
+                # A repeated request gets the same thing.
+                known |= {text[0] for text in texts}
         kind.things.sort(key=lambda thing: thing.created.number)
 
 

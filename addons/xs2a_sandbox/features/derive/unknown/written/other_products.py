@@ -18,12 +18,12 @@ def write_other_products(learned: LearnedInterface, written: Sequence[WrittenOpe
     world = learned.world
     for kind in world.kinds:
         for other in world.kinds:
-            words, are_alike = _find_words(learned, kind, other), _are_alike(kind, other)
-            are_payments = world.is_payment(kind) and world.is_payment(other)
-            cancelling = [one for one in written if are_payments and one.value.get("method") == "DELETE"]
-            for one in (written if are_alike else cancelling) if words else ():
-                made = _rewrite(one, other, kind, *words) if words else None
-                if made:
+            if not (words := _find_words(learned, kind, other)):
+                continue
+            are_alike, are_payments = _are_alike(kind, other), world.is_payment(kind) and world.is_payment(other)
+            for one in written:
+                is_cancellation = are_payments and one.value.get("method") == "DELETE"
+                if (are_alike or is_cancellation) and (made := _rewrite(one, other, kind, *words)):
                     yield made
 
 

@@ -1,4 +1,4 @@
-"""What an answer may repeat: expressions with their values in an exchange, and times that it may compute."""
+"""Lists the values that an answer may repeat or compute, each as an expression."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def is_telling(value: Any) -> bool:
-    """Return whether it is no accident if two such values are equal."""
+    """Return whether an equal value elsewhere is unlikely to be equal by chance."""
     if value is None or isinstance(value, bool) or value in ("", [], {}, DROPPED):
         return False
     if isinstance(value, int):

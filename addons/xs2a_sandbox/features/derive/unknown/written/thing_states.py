@@ -55,12 +55,12 @@ def write_changed(
     scopes = learned.scopes
     machines = scopes.machines_of(lookup)
     is_main = lookup.place[0] == "path" or not any(one.place[0] == "path" for one in scopes.lookups[operation])
-    is_changed = not lookup.owned or any(scopes.changes_by(operation, machine) for machine in machines)
+    changes_state = any(scopes.changes_by(operation, machine) for machine in machines)
     name = f"let.{lookup.name}"
     ok_names = literal([answer.name for _, answer in oks])
     if any(operation in scopes.endings.get(kind, ()) for kind, _ in lookup.kinds):
         return {"ended": braced(f"let.outcome in {ok_names}")}
-    if lookup.rows or not is_changed or not is_main:
+    if lookup.rows or not is_main or (lookup.owned and not changes_state):
         return {}
     state = f"{name}.state"
     for outcome, word in errors.items():
@@ -74,13 +74,12 @@ def write_changed(
             at = f"{name}.state == {literal(change.before)} and let.outcome in {ok_names}"
             after["reads"] = braced(f"{name}.reads + 1 if {at} else {name}.reads")
             state = f"{literal(change.after)} if {at} and {name}.reads + 1 >= {change.reads} else {state}"
-    changes = any(scopes.changes_by(operation, machine) for machine in machines)
-    for root in ("form", "body") if changes else ("form",):
-        if told := [
-            answer.name for _, answer in oks if any(isinstance(getattr(one, root), dict) for one in answer.seen)
-        ]:
-            sent = f"{root} if let.outcome in {literal(told)} else none"
-            after["entered"] = {"merge": [braced(f"{name}.entered"), braced(sent)]}
+    forms = [answer.name for _, answer in oks if any(one.form for one in answer.seen)]
+    bodies = [answer.name for _, answer in oks if any(isinstance(one.body, dict) for one in answer.seen)]
+    entered = {"form": forms, "body": bodies if changes_state else []}
+    if any(entered.values()):
+        sent = (f"{root} if let.outcome in {literal(names)} else none" for root, names in entered.items() if names)
+        after["entered"] = {"merge": [braced(f"{name}.entered"), *map(braced, sent)]}
     if state != f"{name}.state":
         after["state"] = braced(state)
     for machine in machines:
