@@ -32,6 +32,9 @@ LAYER = {
 }
 """Callbacks of consents, to the member `notify` of their documents."""
 
+_ATTEMPTS = 5
+"""On a busy machine, Redis may not answer in the time that the sandbox waits. It then says 503, and to ask again."""
+
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -62,7 +65,10 @@ class ServedSession:
         return status, {n.lower(): v for n, v in fields.items()}, json.loads(read) if read and is_json else read
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
-        status, _, value = self.ask(method, f"/_sandbox/{path}", body, Authorization=f"Bearer {self.serving.token}")
+        for _ in range(_ATTEMPTS):
+            status, _, value = self.ask(method, f"/_sandbox/{path}", body, Authorization=f"Bearer {self.serving.token}")
+            if status != 503:
+                break
         assert status < 300, (status, value)
         return value
 

@@ -49,6 +49,7 @@ from xs2a_sandbox.http import body
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape
 from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.wording import say_count
 
 DIALECT = "dialect.yaml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -86,7 +87,10 @@ class Nearness:
 
 @dataclass(frozen=True, slots=True)
 class DerivedDialect:
-    """The files of a dialect by name. `unknown` is what could not be learned; `rehearsed` are its answers."""
+    """The files of a dialect by name. `unknown` is what could not be learned; `rehearsed` are its answers.
+
+    `left_out` is the number of exchanges at the end of the recording that show nothing new.
+    """
 
     name: str
     files: Mapping[str, str]
@@ -95,6 +99,7 @@ class DerivedDialect:
     unknown: tuple[str, ...]
     rehearsed: tuple[Rehearsed, ...]
     rating: Rating
+    left_out: int = 0
 
     @property
     def alike(self) -> int:
@@ -170,7 +175,9 @@ def derive_dialect(
     if best.alike < _ENOUGH * len(tape.entries):
         with suppress(ConfigError):
             learned = _learn_unknown(name, tape, schemas, progress)
-            if learned.rating.share + learned.alike / len(tape.entries) > rating.share + best.alike / len(tape.entries):
+            if learned.rating.share + learned.alike / len(learned.rehearsed) > rating.share + best.alike / len(
+                tape.entries
+            ):
                 return learned
     files = _files(name, best, interface, tape, rating)
     unknown = tuple(dict.fromkeys(best.unknown))
@@ -288,6 +295,7 @@ def _learn_unknown(name: str, tape: Tape, schemas: Schemas, progress: Callable[[
         tuple(learned.unknown),
         tuple(learned.rehearsed),
         Rating.of(learned.rated),
+        learned.left_out,
     )
 
 
@@ -337,9 +345,11 @@ def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
     number = len(derived.rehearsed)
     if not derived.base:
         yield "no documented dialect answers like this bank: the dialect was learned from the recording alone"
-    yield (
-        f"{derived.alike} of the recording's {number} requests get the recorded answer from the dialect {derived.name}"
-    )
+    if derived.left_out:
+        left_out = say_count(derived.left_out, "request")
+        yield f"not used, because nothing in it is new: the end of the recording, {left_out}"
+    asked = f"the other {number}" if derived.left_out else f"the recording's {number}"
+    yield f"{derived.alike} of {asked} requests get the recorded answer from the dialect {derived.name}"
     yield from derived.rating.lines(derived.name)
     if (own := folder.parent / TESTDATA).exists() and TESTDATA in derived.files:
         yield f"note: {own} is used in place of the dialect's own test data"

@@ -12,6 +12,7 @@ from xs2a_sandbox.features.derive.rating import Rating
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface, learn
+from xs2a_sandbox.features.derive.unknown.recorded.repetition import cut_repetition
 from xs2a_sandbox.features.derive.unknown.recorded.restored import restore
 from xs2a_sandbox.features.derive.unknown.tried.other_values import AS_RECORDED, OtherValues, invent_values
 from xs2a_sandbox.features.derive.unknown.tried.trial import try_dialect
@@ -19,44 +20,55 @@ from xs2a_sandbox.features.derive.unknown.written.dialect import write_dialect
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape
+from xs2a_sandbox.wording import say_count
 
 _WIDTH = 116
-_STEPS = 3
+_STEPS = 5
 
 
 @dataclass(frozen=True)
 class LearnedDialect:
-    """`rehearsed` are the answers to the recording, and `rated` those to a second journey with other values."""
+    """`rehearsed` are the answers to the recording, and `rated` those to a second journey with other values.
+
+    `left_out` is the number of exchanges at its end that show nothing new, and from which it was not learned.
+    """
 
     text: str
     unknown: Sequence[str]
     rehearsed: Sequence[Rehearsed]
     rated: Sequence[Rehearsed]
+    left_out: int = 0
 
 
 def learn_dialect(
     name: str, tape: Tape, schemas: Schemas, progress: Callable[[int, int], None] = lambda done, count: None
 ) -> LearnedDialect:
     """Learn the dialect, and how it answers a second journey. Raises Unreadable: it cannot be written."""
-    tape = restore(tape)
+    whole = restore(tape)
+    tape = cut_repetition(whole)
+    left_out = len(whole.entries) - len(tape.entries)
     entries = [entry for entry in tape.entries if not entry.cut]
-    learned = learn(tape)
     progress(1, _STEPS)
+    learned = learn(tape)
+    progress(2, _STEPS)
     attempt = partial(_try, name, learned, entries, schemas, _invent_values(learned))
     tried = attempt()
-    progress(2, _STEPS)
+    progress(3, _STEPS)
     while better := _drop_spoiling(learned, tried, attempt):
         tried = better
+    progress(4, _STEPS)
+    interface = read_dialect(tried.text, schemas)
+    rehearsed = try_dialect(entries, learned.seen, interface, schemas, _states(learned), AS_RECORDED)
     progress(_STEPS, _STEPS)
-    head = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, learned, Rating.of(tried.rated)))
-    return LearnedDialect(head + tried.text, learned.unknown, tried.rehearsed, tried.rated)
+    lines = _head(name, learned, Rating.of(tried.rated), left_out)
+    head = "".join(f"# {line}\n" if line else "#\n" for line in lines)
+    return LearnedDialect(head + tried.text, learned.unknown, rehearsed, tried.rated, left_out)
 
 
 class _Tried(NamedTuple):
-    """The text of a dialect without its head, and its answers to the recording and to a second journey."""
+    """The text of a dialect without its head, and its answers to a second journey."""
 
     text: str
-    rehearsed: Sequence[Rehearsed]
     rated: Sequence[Rehearsed]
 
 
@@ -65,11 +77,9 @@ def _try(
 ) -> _Tried:
     sections, operations = write_dialect(name, learned)
     text = yaml_text(sections) + "".join(_sections(operations))
-    interface, states = read_dialect(text, schemas), _states(learned)
-    rehearsed, rated = (
-        try_dialect(entries, learned.seen, interface, schemas, states, values) for values in (AS_RECORDED, other)
+    return _Tried(
+        text, try_dialect(entries, learned.seen, read_dialect(text, schemas), schemas, _states(learned), other)
     )
-    return _Tried(text, rehearsed, rated)
 
 
 def _drop_spoiling(learned: LearnedInterface, tried: _Tried, attempt: Callable[[], _Tried]) -> _Tried | None:
@@ -118,7 +128,7 @@ def _invent_values(learned: LearnedInterface) -> OtherValues:
 
 def find_state_members(tape: Tape) -> set[str]:
     """Return the members with a state, as far as a recording shows them."""
-    return _states(learn(tape))
+    return _states(learn(cut_repetition(tape)))
 
 
 def _states(learned: LearnedInterface) -> set[str]:
@@ -138,9 +148,11 @@ def _operation_text(operation: WrittenOperation) -> str:
     return comment + yaml_text([dict(operation.value)])
 
 
-def _head(name: str, learned: LearnedInterface, rating: Rating) -> Iterator[str]:
+def _head(name: str, learned: LearnedInterface, rating: Rating, left_out: int) -> Iterator[str]:
     number = len(learned.seen)
     yield f"Learned from {number} exchanges: xs2a-sandbox derive --dialect {name}"
+    if left_out:
+        yield f"Not used, because nothing in it is new: the end of the recording, {say_count(left_out, 'exchange')}."
     yield "No documented dialect answers like this bank, so this one has operations of its own."
     yield "The comment before an operation names the exchanges that show each of its outcomes."
     for line in rating.lines(name):

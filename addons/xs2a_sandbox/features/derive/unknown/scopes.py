@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property, partial
 from typing import Any
 
 from xs2a_sandbox.cassette.call import patched
@@ -58,6 +59,21 @@ class ThingLookup:
         return f"({text} ~ '')" if self.place[0] == "body" else text
 
 
+class _Lets(dict[str, Any]):
+    """The named values of an exchange. Lists of all things are made at first use."""
+
+    def __init__(self, lists: Mapping[str, Callable[[], Any]]) -> None:
+        super().__init__()
+        self._lists = lists
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = self._lists[name]()
+        return self[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self or name in self._lists else default
+
+
 class ExchangeScopes:
     """The things and values of every exchange.
 
@@ -77,8 +93,10 @@ class ExchangeScopes:
         self.lookups = {operation: list(_lookups(world, operation, tokens)) for operation in world.operations}
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
+        self._owners_of: dict[LearnedThing, dict[str, LearnedThing]] = {}
         for operation in world.operations:
             self.lookups[operation] += list(self._find_owners(operation))
+            self._owners_of.clear()
         self.is_redacted = world.ids.is_redacted
         self.iban_country = self._find_iban_country()
         self.request_keys = {
@@ -97,6 +115,7 @@ class ExchangeScopes:
         self.endings: dict[ThingKind, set[LearnedOperation]] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
+        self._firsts: dict[LearnedOperation, dict[str, LearnedThing]] = {}
         self._scopes: dict[tuple[SeenExchange, bool], dict[str, Any]] = {}
         self.late_keys = dict(self._find_late_keys())
         self.endings = {kind: found for kind in world.kinds if (found := self._find_endings(kind))}
@@ -142,13 +161,21 @@ class ExchangeScopes:
                     states |= {word for state in states for word in machine.later(state)}
                     yield (kind.name, key), [word for word in machine.words if word in states]
 
+    @cached_property
+    def _naming(self) -> Mapping[LearnedThing, Sequence[SeenExchange]]:
+        """The requests that name a thing, in order."""
+        naming: defaultdict[LearnedThing, dict[SeenExchange, None]] = defaultdict(dict)
+        for one in sorted(self.world.operation_of, key=lambda one: one.number):
+            for _, thing in self.found(one):
+                naming[thing][one] = None
+        return {thing: list(ones) for thing, ones in naming.items()}
+
     def _find_endings(self, kind: ThingKind) -> set[LearnedOperation]:
         """Return the operations after which things without states are refused, such as one that revokes a token."""
         endings: set[LearnedOperation] = set()
         others: set[LearnedOperation] = set()
         for thing in kind.things if kind not in self.machines else ():
-            uses = [one for one in self.world.operation_of if any(named is thing for _, named in self.found(one))]
-            uses.sort(key=lambda one: one.number)
+            uses = self._naming.get(thing, [])
             oks = [one for one in uses if self.is_ok[one]]
             refused = [one for one in uses if oks and one.number > oks[-1].number and self._are_alive(one)]
             others |= {self.world.operation_of[one] for one in oks[:-1]}
@@ -162,11 +189,11 @@ class ExchangeScopes:
         return all(age < (self.lifetimes[thing] or age + 1) for thing, age in ages)
 
     def _is_ended(self, thing: LearnedThing, one: SeenExchange, *, after: bool) -> bool:
+        endings = self.endings.get(thing.kind, ())
         return any(
             self.is_ok[other] and (other.number < one.number or (after and other is one))
-            for operation in self.endings.get(thing.kind, ())
-            for other in operation.seen
-            if any(named is thing for _, named in self.found(other))
+            for other in (self._naming.get(thing, ()) if endings else ())
+            if self.world.operation_of[other] in endings
         )
 
     def _find_state_texts(self) -> dict[tuple[str, str], dict[Any, str]]:
@@ -231,7 +258,7 @@ class ExchangeScopes:
                 continue
             text = pick(one, lookup.place, lookup.word)
             for kind, key in lookup.kinds:
-                yield from ((lookup, thing) for thing in kind.things if thing.is_known_by(key, text, one))
+                yield from ((lookup, thing) for thing, name in kind.known_by(text, one) if name == key)
 
     def have_lifetimes(self, kind: ThingKind) -> bool:
         """Return whether things of a kind last for different times, as the answers that make them say."""
@@ -255,7 +282,8 @@ class ExchangeScopes:
         return self._scopes[one, after]
 
     def _scope(self, one: SeenExchange, after: bool) -> dict[str, Any]:
-        lets: dict[str, Any] = {"cursors": sorted(self.world.cursors)}
+        lets = _Lets({plural(kind): partial(self._every, kind, one, after) for kind in self.world.kinds})
+        lets["cursors"] = sorted(self.world.cursors)
         for lookup in self.lookups[self.world.operation_of[one]]:
             text = pick(one, lookup.place, lookup.word)
             lets[lookup.name] = lookup.rows.find(text or "") if lookup.rows else None
@@ -267,10 +295,6 @@ class ExchangeScopes:
             lets[AGAIN] = self.snapshot(first, one, after=False)
         if made := self.world.made(one):
             lets["new"] = self.snapshot(made, one, after=True)
-        for kind in self.world.kinds:
-            lets[plural(kind)] = [
-                self.snapshot(thing, one, after=after) for thing in kind.things if thing.created.number < one.number
-            ]
         lets |= self.extra.get(one, {})
         today = one.time.date()
         return {
@@ -293,13 +317,20 @@ class ExchangeScopes:
             "today": lambda days=0: (today + timedelta(days=days)).isoformat(),
         }
 
+    def _every(self, kind: ThingKind, one: SeenExchange, after: bool) -> list[dict[str, Any]]:
+        return [self.snapshot(thing, one, after=after) for thing in kind.things if thing.created.number < one.number]
+
     def _find_first(self, one: SeenExchange) -> LearnedThing | None:
         """Return the thing that a request with the same key has made before."""
         operation = self.world.operation_of[one]
         kind, place = self.world.made_by(operation), self.request_keys.get(operation)
         key = one.at(place) if place else None
-        before = (thing for thing in kind.things if thing.created.number < one.number) if kind and key else ()
-        return next((thing for thing in before if place and thing.created.at(place) == key), None)
+        if not kind or not place or not key:
+            return None
+        if operation not in self._firsts:
+            self._firsts[operation] = {str(thing.created.at(place)): thing for thing in reversed(kind.things)}
+        first = self._firsts[operation].get(str(key))
+        return first if first and first.created.number < one.number else None
 
     def snapshot(self, thing: LearnedThing, one: SeenExchange, *, after: bool) -> dict[str, Any]:
         number, created = one.number, thing.created
@@ -325,7 +356,7 @@ class ExchangeScopes:
         return {
             "id": thing.keys[thing.kind.id][0],
             "kind": thing.kind.name,
-            "number": thing.kind.things.index(thing),
+            "number": thing.kind.number_of[thing],
             **keys,
             **paid,
             "made": unix_seconds(created.time),
@@ -354,6 +385,8 @@ class ExchangeScopes:
 
         A token for another one belongs to this and to the same as this.
         """
+        if thing in self._owners_of:
+            return self._owners_of[thing]
         owners: dict[str, LearnedThing] = {}
         for lookup, other in self.found(thing.created):
             if lookup.place[0] == "headers":
@@ -362,6 +395,7 @@ class ExchangeScopes:
                 owners |= self._owners(other) | {lookup.name: other}
             elif isinstance(other.created.body or {}, dict):
                 owners[lookup.name] = other
+        self._owners_of[thing] = owners
         return owners
 
     def add(self, one: SeenExchange, values: Mapping[str, Any]) -> None:

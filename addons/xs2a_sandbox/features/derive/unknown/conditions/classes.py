@@ -59,9 +59,17 @@ def find_classes(world: World, machines: Mapping[ThingKind, StateMachine]) -> di
     found = {}
     for operation in world.operations:
         groups: defaultdict[tuple[int, Any], list[SeenExchange]] = defaultdict(list)
+        cursors = {
+            place
+            for one in operation.seen
+            for place, value in leaves(one.document)
+            if _leads_on(world, one, place, value)
+        }
         for one in operation.seen:
             is_ok = world.is_ok[one]
-            said: Any = (_success(world, one, secrets), _repeats(world, one)) if is_ok else _error(one, is_code)
+            said: Any = _error(one, is_code)
+            if is_ok:
+                said = _success(world, one, secrets, cursors), _repeats(world, one)
             if one.form and world.made(one):
                 # A token for a code is for what the code is about.
                 said = said, frozenset(use.place for use, _ in world.named(one) if use.place[0] == "form")
@@ -120,12 +128,10 @@ def _error(one: SeenExchange, is_code: Callable[[SeenExchange, Place, Any], bool
     return tuple((place, value) for place, value in leaves(one.document) if is_code(one, place, value))
 
 
-def _success(world: World, one: SeenExchange, secrets: Sequence[str]) -> Any:
+def _success(world: World, one: SeenExchange, secrets: Sequence[str], cursors: set[Place]) -> Any:
     if one.document is not None:
         asked = {step for place, _ in leaves(one.body) for step in place}
         sent = {_last_name(place) for _, thing in world.named(one) for place, _ in leaves(thing.created.body)}
-        alike = ((other, *leaf) for other in world.operation_of[one].seen for leaf in leaves(other.document))
-        cursors = {place for other, place, value in alike if _leads_on(world, other, place, value)}
         return frozenset(_members(one.document, asked, sent, cursors))
     if one.answer_headers.get("location"):
         return redirect_choices(world, one)

@@ -1,8 +1,10 @@
 """Learns how often an access can be used in a day, such as four times without the customer (PSD2, RTS article 36)."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
@@ -154,12 +156,11 @@ def _count_uses(scopes: ExchangeScopes, quota: Quota) -> list[tuple[SeenExchange
         if quota.is_for(lookup) and quota.unless not in one.headers
     ]
     good = {state for one, _, state in named if scopes.is_ok[one]}
-    counted = [(one, thing) for one, thing, state in named if state in good]
-    counting = [(one, thing) for one, thing in counted if quota.counts_refused or scopes.is_ok[one]]
-
-    def count(one: SeenExchange, thing: LearnedThing) -> int:
-        before = [use for use, other in counting if other is thing and use.number < one.number]
-        same = [use for use in before if use.path == one.path or not quota.by_address]
-        return sum(use.time.date() == one.time.date() for use in same)
-
-    return [(one, thing, count(one, thing)) for one, thing in counted]
+    uses: Counter[tuple[LearnedThing, date, Sequence[str]]] = Counter()
+    counted = []
+    for one, thing, state in sorted(named, key=lambda use: use[0].number):
+        if state in good:
+            day = (thing, one.time.date(), one.path if quota.by_address else ())
+            counted.append((one, thing, uses[day]))
+            uses[day] += quota.counts_refused or scopes.is_ok[one]
+    return counted

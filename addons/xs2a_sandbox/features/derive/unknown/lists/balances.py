@@ -12,10 +12,10 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import count_digits, da
 from xs2a_sandbox.features.derive.unknown.recorded.names import identifier
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, write_account
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, write_account
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ def _find_taken(
     scopes: ExchangeScopes, per: ThingLookup, values: Sequence[tuple[SeenExchange, Any]]
 ) -> tuple[Sequence[Taken], bool]:
     """Return the things that explain a balance, of one kind or else of two, and whether the numbers agree exactly."""
+    before = {(kind, one): _before(scopes, kind, one) for kind in scopes.machines for one, _ in values}
     possible = {
-        taken: [_sum(scopes, scopes.scope(one)["let"].get(per.name), taken, one) for one, _ in values]
+        taken: [_sum(before[taken.kind, one], scopes.scope(one)["let"].get(per.name), taken) for one, _ in values]
         for taken in _possible(scopes, per)
     }
     accounts = [scopes.row_key(per, one) for one, _ in values]
@@ -100,6 +101,9 @@ def _find_taken(
     if found := next((taken for taken, sums in possible.items() if _explains(accounts, numbers, sums)), None):
         return [found], True
     if scopes.is_redacted:
+        if any(scopes.world.made(one) for one, _ in values):
+            # These numbers follow what each request has sent.
+            return [], False
         return [taken for taken, sums in possible.items() if _follows(accounts, numbers, sums)][:1], False
     for (one, mine), (other, theirs) in combinations(possible.items(), 2) if len(set(numbers)) > 2 else ():
         if one.kind is not other.kind and any(mine) and any(theirs):
@@ -187,28 +191,34 @@ def _any(place: Place) -> Place:
     return tuple("*" if isinstance(step, int) else step for step in place)
 
 
-def _sum(scopes: ExchangeScopes, account: Mapping[str, Any] | None, taken: Taken, one: SeenExchange) -> Decimal:
-    entry, total = account or {}, Decimal()
-    for thing in taken.kind.things:
-        if thing.created.number > one.number:
-            continue
-        sent = dict(leaves(thing.created.body))
-        owner = value_at(scopes.snapshot(thing, one, after=False), taken.of)
-        if owner == entry.get(taken.member) and _state(scopes, thing, one) in taken.states:
-            amounts = [value for place, value in sent.items() if taken.amount in (place, _any(place))]
-            total += sum(map(_number, amounts), Decimal())
-    return total
+def _before(scopes: ExchangeScopes, kind: ThingKind, one: SeenExchange) -> list[tuple[Mapping[str, Any], Any]]:
+    """Return the things before an exchange, with their states then, also those that nobody has seen yet."""
+    machine, now, found = scopes.machines[kind], int(one.time.timestamp()), []
+    for thing in scopes.scope(one)["let"][plural(kind)]:
+        state, age = thing["state"], now - thing["since"]
+        while change := next((c for c in machine.by_time if c.before == state and age >= c.seconds), None):
+            state = change.after
+        found.append((thing, state))
+    return found
 
 
-def _state(scopes: ExchangeScopes, thing: LearnedThing, one: SeenExchange) -> Any:
-    """Return the state by now, also if nobody has looked since the last change by time."""
-    machine = scopes.machines[thing.kind]
-    snapshot = scopes.snapshot(thing, one, after=False)
-    state = snapshot["state"]
-    age = int(one.time.timestamp()) - snapshot["since"]
-    while change := next((c for c in machine.by_time if c.before == state and age >= c.seconds), None):
-        state = change.after
-    return state
+def _sum(before: Sequence[tuple[Mapping[str, Any], Any]], account: Mapping[str, Any] | None, taken: Taken) -> Decimal:
+    own = (account or {}).get(taken.member)
+    return sum(
+        (
+            _amount(thing["sent"], taken.amount)
+            for thing, state in before
+            if state in taken.states and value_at(thing, taken.of) == own
+        ),
+        Decimal(),
+    )
+
+
+def _amount(sent: Any, at: Place) -> Decimal:
+    """Return the number at a place, or the sum of those in all entries of a list."""
+    if "*" not in at:
+        return _number(value_at(sent, at))
+    return sum((_number(value) for place, value in leaves(sent) if _any(place) == at), Decimal())
 
 
 def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
@@ -298,7 +308,7 @@ def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Ta
 def _left(scopes: ExchangeScopes, balance: Balance, account: Mapping[str, Any], one: SeenExchange) -> Decimal:
     """Return what an account has before an exchange."""
     return _number(balance.start[_key(balance, account)]) - sum(
-        (_sum(scopes, account, each, one) for each in balance.taken), Decimal()
+        (_sum(_before(scopes, each.kind, one), account, each) for each in balance.taken), Decimal()
     )
 
 

@@ -42,7 +42,8 @@ def find_repeated(world: World, one: SeenExchange) -> LearnedThing | None:
     kind = world.made_by(world.operation_of[one])
     told = kind.told.get(kind.id) if kind and world.is_ok[one] else None
     shown = dict(answer_values(one)).get(told[1]) if told else None
-    return next((thing for thing in kind.things if thing.is_known_by(kind.id, str(shown), one)), None) if kind else None
+    known = kind.known_by(str(shown), one) if kind else ()
+    return next((thing for thing, key in known if key == thing.kind.id), None)
 
 
 def _nested(world: World, document: Any, place: Place = ()) -> Iterator[tuple[LearnedThing, Mapping[str, Any]]]:
@@ -53,7 +54,7 @@ def _nested(world: World, document: Any, place: Place = ()) -> Iterator[tuple[Le
     for kind in world.kinds if isinstance(document, Mapping) and place else ():
         told = kind.told.get(kind.id)
         key = str(document.get(told[1][-1])) if told and told[1][0] == "body" else ""
-        yield from ((thing, document) for thing in kind.things if key and str(thing.keys[kind.id][0]) == key)
+        yield from ((thing, document) for thing, name in kind.with_key(key) if name == kind.id)
     for name, inner in document.items() if isinstance(document, Mapping) else ():
         yield from _nested(world, inner, (*place, name))
 
@@ -126,15 +127,19 @@ def _names_kind(kind: ThingKind, name: str) -> re.Match[str] | None:
     return re.fullmatch(rf"{re.escape(kind.name)}_?([A-Z]\w+|(?<=_)\w+)", name)
 
 
-def find_shown_below(world: World, thing: LearnedThing, member: str) -> Iterator[tuple[SeenExchange, str, Any]]:
-    """Yield the states of a thing that answers about something below it show, such as its authorisation."""
+def find_shown_below(
+    world: World, kind: ThingKind, member: str
+) -> dict[LearnedThing, list[tuple[SeenExchange, str, Any]]]:
+    """Return the states of things that answers about something below them show, such as their authorisations."""
+    shown: dict[LearnedThing, list[tuple[SeenExchange, str, Any]]] = {}
     for one in sorted(world.operation_of, key=lambda one: one.number):
-        named = [other for use, other in world.named(one) if use.place[0] == "path"]
-        is_below = thing in named and primary(world, one) is not thing and world.is_ok[one]
-        value = one.document.get(member) if is_below and isinstance(one.document, Mapping) else None
-        if is_word(value):
-            thing.events.append(one)
-            yield one, member, value
+        value = one.document.get(member) if world.is_ok[one] and isinstance(one.document, Mapping) else None
+        named = world.named(one) if is_word(value) else ()
+        for thing in dict.fromkeys(other for use, other in named if use.place[0] == "path" and other.kind is kind):
+            if primary(world, one) is not thing:
+                thing.events.append(one)
+                shown.setdefault(thing, []).append((one, member, value))
+    return shown
 
 
 def is_word(value: Any) -> bool:

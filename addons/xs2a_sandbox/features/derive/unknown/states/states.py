@@ -49,10 +49,8 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
         member = find_state_member(world, kind, shown)
         if member is None:
             continue
-        for thing in kind.things:
-            shown[thing] = sorted(
-                [*shown[thing], *find_shown_below(world, thing, member)], key=lambda one: one[0].number
-            )
+        for thing, below in find_shown_below(world, kind, member).items():
+            shown[thing] = sorted([*shown[thing], *below], key=lambda one: one[0].number)
         first: Any = None
         synonyms = find_synonyms(world, kind, member, shown)
         for thing in kind.things:

@@ -106,7 +106,8 @@ def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> N
     chosen = next((name for name, text in one.parameters.items() if _is_chosen(world, one, text, used)), None)
     if not fresh and chosen is None:
         return
-    above = [thing for thing in world.things for text in one.parameters.values() if text in thing.key_texts]
+    named = [text for text in one.parameters.values() if text in world.key_texts]
+    above = [thing for thing in world.things for text in named if text in thing.key_texts]
     if above and (not _is_created(one, fresh) or _are_names_of(world, above[-1], one, fresh, used)):
         thing = above[-1]
     else:
@@ -128,6 +129,7 @@ def _add_thing(world: World, one: SeenExchange, fresh: _Fresh, used: _Uses) -> N
             name = new_name(name, {*thing.keys, *thing.kind.told}, "_")
             thing.kind.told[name] = told
         thing.keys[name] = (value, one.number)
+    world.key_texts |= thing.key_texts
 
 
 def _is_created(one: SeenExchange, fresh: _Fresh) -> bool:
@@ -152,11 +154,7 @@ def _are_names_of(world: World, thing: LearnedThing, one: SeenExchange, fresh: _
 
 
 def _is_chosen(world: World, one: SeenExchange, text: str, used: _Uses) -> bool:
-    return one.status == 201 and bool(_later(used, text, one)) and not _names_thing(world, text)
-
-
-def _names_thing(world: World, text: str) -> bool:
-    return any(text in thing.key_texts for thing in world.things)
+    return one.status == 201 and bool(_later(used, text, one)) and text not in world.key_texts
 
 
 def _add_unused(world: World) -> None:
@@ -197,10 +195,10 @@ def _is_row(
         return False
     is_number = text.isdecimal() and len(text) < 3
     is_time = date_form(text) is not None and not text.isdecimal()
-    if one.status == 201 or is_number or is_time or not world.ids.has(text) or _names_thing(world, text):
+    if one.status == 201 or is_number or is_time or not world.ids.has(text) or text in world.key_texts:
         return False
     entry = value_at({"body": one.document}, place[:-1])
-    if isinstance(entry, Mapping) and any(_names_thing(world, str(inner)) for inner in entry.values()):
+    if isinstance(entry, Mapping) and any(str(inner) in world.key_texts for inner in entry.values()):
         # It is a thing of the app's own that refers to something else.
         return False
     operation = world.operation_of[one]
@@ -211,7 +209,7 @@ def _is_row(
 
 def _repeats(world: World, one: SeenExchange, place: Place, used: _Uses) -> bool:
     """Return whether an entry is part of an answer about a thing and only has what the app has sent."""
-    if not any(_names_thing(world, text) for text in one.parameters.values()):
+    if world.key_texts.isdisjoint(one.parameters.values()):
         return False
     entry = value_at({"body": one.document}, place[:-1])
 
@@ -329,9 +327,7 @@ def _find_uses(world: World, one: SeenExchange) -> None:
         if len(words) == 2 and words[0].isalpha():
             texts |= dict(enumerate(words))
         for word, text in texts.items():
-            for thing in world.things:
-                for key in thing.keys:
-                    use = ThingUse(place, thing.kind, key, word)
-                    if thing.is_known_by(key, text, one) and use not in uses:
-                        uses.append(use)
+            for kind in world.kinds:
+                found = (ThingUse(place, kind, key, word) for _, key in kind.known_by(text, one))
+                uses += [use for use in dict.fromkeys(found) if use not in uses]
         row_uses += [(place, rows) for rows in world.rows if rows.find(str(value)) and (place, rows) not in row_uses]

@@ -1,7 +1,9 @@
 """The things of a bank, such as consents and payments, and the places of requests that name them."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -42,11 +44,6 @@ class LearnedThing:
     def key_texts(self) -> set[str]:
         return {str(value) for value, _ in self.keys.values()}
 
-    def is_known_by(self, key: str, text: str | None, one: SeenExchange) -> bool:
-        """Return whether an exchange before this one has told that the thing has this key."""
-        value, number = self.keys.get(key, (None, one.number))
-        return number < one.number and str(value) == text
-
 
 @dataclass(eq=False)
 class ThingKind:
@@ -57,6 +54,26 @@ class ThingKind:
     id: str = ""
     things: list[LearnedThing] = field(default_factory=list)
     told: dict[str, tuple[LearnedOperation, Place, int]] = field(default_factory=dict)
+
+    @cached_property
+    def _by_text(self) -> Mapping[str, Sequence[tuple[LearnedThing, str]]]:
+        known: defaultdict[str, list[tuple[LearnedThing, str]]] = defaultdict(list)
+        for thing in self.things:
+            for key, (value, _) in thing.keys.items():
+                known[str(value)].append((thing, key))
+        return known
+
+    @cached_property
+    def number_of(self) -> Mapping[LearnedThing, int]:
+        return {thing: number for number, thing in enumerate(self.things)}
+
+    def with_key(self, text: str | None) -> Sequence[tuple[LearnedThing, str]]:
+        """Return the things that have a key of this text, and its name. All things and keys must have been found."""
+        return self._by_text.get(text, ()) if text is not None else ()
+
+    def known_by(self, text: str | None, one: SeenExchange) -> Iterator[tuple[LearnedThing, str]]:
+        """Yield those of them whose key an exchange before this one has told."""
+        yield from ((thing, key) for thing, key in self.with_key(text) if thing.keys[key][1] < one.number)
 
     def is_told_late(self, key: str) -> bool:
         """Return whether a thing has a key only after a while, such as the id of a consent after the approval."""
@@ -101,6 +118,7 @@ class Rows:
 class World:
     """All things, and for every operation the places of its requests that name one.
 
+    `key_texts` are the keys of things that requests use.
     `addresses` are those of apps, to which customers return, with the places in requests. `users` are the operations
     whose requests have a text. `copied` are the parameters of links back to the app that repeat what it has sent.
     """
@@ -114,6 +132,7 @@ class World:
     uses: dict[LearnedOperation, list[ThingUse]] = field(default_factory=dict)
     row_uses: dict[LearnedOperation, list[tuple[Place, Rows]]] = field(default_factory=dict)
     cursors: set[str] = field(default_factory=set)
+    key_texts: set[str] = field(default_factory=set)
     addresses: dict[str, Place] = field(default_factory=dict)
     operation_of: dict[SeenExchange, LearnedOperation] = field(default_factory=dict)
     users: dict[str, set[LearnedOperation]] = field(default_factory=dict)
@@ -139,7 +158,7 @@ class World:
         """Yield the places of a request that name a thing that was known before."""
         for use in self.uses.get(self.operation_of[one], ()):
             text = pick(one, use.place, use.word)
-            found = (thing for thing in use.kind.things if thing.is_known_by(use.key, text, one))
+            found = (thing for thing, key in use.kind.known_by(text, one) if key == use.key)
             yield from ((use, thing) for thing in islice(found, 1))
 
 

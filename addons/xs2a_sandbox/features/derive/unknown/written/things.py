@@ -5,7 +5,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import Successes
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
@@ -52,7 +52,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "id": id,
         "kind": kind.name,
         **keys,
-        "number": braced(f"let.{plural(kind)} | length"),
+        "number": braced(f"state.{collection(kind)} | length"),
         "made": "{{ clock.seconds }}",
         "since": "{{ clock.seconds }}",
         **({"lifetime": _write_lifetime(scopes, oks)} if scopes.have_lifetimes(kind) else {}),
@@ -95,8 +95,9 @@ def _write_owners(scopes: ExchangeScopes, operation: LearnedOperation, kind: Thi
     return {"merge": [owners, *(braced(f"let.{one.name}.of") for one in replaced), last]} if replaced else owners
 
 
-def write_again(kind: ThingKind, key: Place) -> str:
+def write_again(kind: ThingKind, key: Place) -> dict[str, str]:
     """Return the thing that a request with the same key has made before."""
     member = ".".join(map(str, key if key[0] == "headers" else ("sent", *key[1:])))
     same = f"selectattr({literal(member)}, 'equalto', {source_of(key)})"
-    return braced(f"(let.{plural(kind)} | {same} | list)[0] if {source_of(key)} else none")
+    things = f"state.{collection(kind)} | dictsort | map('last') | {same} | sort(attribute='number') | list"
+    return {"shape": f"{kind.name}-now", "of": braced(f"({things})[0] if {source_of(key)} else none")}

@@ -1,0 +1,71 @@
+"""Leaves out the end of a long recording if it only repeats what is known: learning then takes no longer."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds, find_ids
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
+from xs2a_sandbox.recording.tape import Tape
+
+ENOUGH = 300
+"""Recordings with so many exchanges are learned completely."""
+_SAMPLES = 5
+"""How often the beginning must show what the recording shows at least as often."""
+_WORDS = 20
+"""A member with more different texts has no states or codes."""
+
+
+def cut_repetition(tape: Tape) -> Tape:
+    """Return the recording up to the last exchange that shows something new.
+
+    Only the end can be left out: balances, limits and states depend on everything before.
+    """
+    if len(tape.entries) <= ENOUGH:
+        return tape
+    count = _find_last(see(tape))
+    return replace(tape, entries=tape.entries[:count], keys=tape.keys[:count], places=tape.places[:count])
+
+
+def _find_last(seen: Sequence[SeenExchange]) -> int:
+    """Return the number of the last exchange to learn from."""
+    shown = list(_shown(seen, find_ids(seen)))
+    wanted = {what: min(count, _SAMPLES) for what, count in Counter(what for own in shown for what in own).items()}
+    last = ENOUGH
+    for one, own in zip(seen, shown, strict=True):
+        for what in own:
+            wanted[what] -= 1
+            if not wanted[what]:
+                last = max(last, one.number)
+    return last
+
+
+def _shown(seen: Sequence[SeenExchange], ids: RecordedIds) -> Iterator[set[Hashable]]:
+    """Yield what each exchange shows: its operation, status and members, and the words that members have."""
+    told = [list(_values(one, _operation(one, ids))) for one in seen]
+    texts: defaultdict[Hashable, set[str]] = defaultdict(set)
+    for where, value in (pair for own in told for pair in own):
+        if isinstance(value, str):
+            texts[where].add(value)
+    for own in told:
+        words = [(where, value) for where, value in own if isinstance(value, str) and len(texts[where]) <= _WORDS]
+        yield {
+            *((where, type(value)) for where, value in own),
+            *((where, text) for where, text in words if not any(map(str.isdecimal, text)) and not ids.has(text)),
+        }
+
+
+def _operation(one: SeenExchange, ids: RecordedIds) -> Hashable:
+    return one.method, tuple("" if ids.has(segment) else segment for segment in one.path)
+
+
+def _values(one: SeenExchange, operation: Hashable) -> Iterator[tuple[Hashable, object]]:
+    yield from (((operation, _anywhere(place)), value) for place, value in one.slots())
+    answer = {"status": str(one.status), "body": one.document}
+    yield from (((operation, one.status, _anywhere(place)), value) for place, value in leaves(answer))
+
+
+def _anywhere(place: Place) -> Place:
+    """Return a place in a list as that of any of its entries."""
+    return tuple("*" if isinstance(step, int) else step for step in place)
