@@ -350,6 +350,13 @@ def test_paths_that_no_operation_matches_cause_one_note(tmp_path: Path) -> None:
     assert "--cassettes" in note
 
 
+def test_the_nearest_rules_of_a_404_are_no_difference(tmp_path: Path) -> None:
+    done = compare("--offline", a_tape(tmp_path, "/api/agreements", 404, json.dumps({"fault": "NONE"})))
+
+    assert "/fault" in done.output
+    assert "/sandbox" not in done.output
+
+
 def test_a_bank_that_refuses_every_request_causes_a_hint_about_tokens(tmp_path: Path) -> None:
     with FarBank(ok(b"{}", b"Content-Type: application/json", status=b"401 Unauthorized")) as far:
         refused = compare(a_tape(tmp_path, "/v1/accounts", 200), "--bank", far.url, "--noise-reads", "off")

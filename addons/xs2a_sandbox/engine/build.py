@@ -35,8 +35,10 @@ RECORDINGS = "recordings"
 CA_FILE = "mitmproxy-ca-cert.pem"
 
 
-def build(settings: Settings, *, redact: bool = True) -> Engine:
-    """Build the engine. If `redact` is false, recordings contain the real traffic.
+def build(settings: Settings, *, redact: bool = True, diagnose: bool = True) -> Engine:
+    """Build the engine.
+
+    If `redact` is false, recordings contain the real traffic. If `diagnose` is false, no 404 says which rules are near.
 
     Raises UserMistake with all mistakes.
     """
@@ -44,7 +46,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         plugins().configure(dict(settings.plugins))
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    banks, data = read_all(settings)
+    banks, data = read_all(settings, diagnose=diagnose)
     real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     for real in real_banks:
         client.check(real)
@@ -114,7 +116,7 @@ def _sealer(confdir: Path) -> "AnswerSealer":
     return AnswerSealer(confdir)
 
 
-def read_all(settings: Settings) -> tuple[Banks, TestData]:
+def read_all(settings: Settings, *, diagnose: bool = True) -> tuple[Banks, TestData]:
     """Return every bank, and the test data. Raises UserMistake with all mistakes in all files."""
     read_for = {real: read(settings, (), real, trusts_bundled=True) for real in settings.real_banks()}
     if problems := [problem for files in read_for.values() for problem in files.problems]:
@@ -135,7 +137,7 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
                     real,
                     base_path=settings.base_path,
                     replay=replayed,
-                    diagnose=settings.debug_headers,
+                    diagnose=diagnose and settings.debug_headers,
                     trust=partial(_trust, settings.confdir),
                 )
             )

@@ -105,7 +105,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     vault = _open_vault(tapes, flags.vault, settings.confdir) if flags.bank else None
     if vault:
         _tell_of_another_bank(entries, url)
-    engine = build(settings)
+    engine = build(settings, diagnose=False)
     entries, lacking = _as_sent(tapes, vault, settings, engine) if vault else (entries, frozenset())
     if any(key for tape in tapes for key in tape.keys):
         own = engine.parts.testdata
@@ -153,7 +153,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
         made = replace(made, behaviour=behaviour.behaviour(*names, *chains))
 
     def amend(layer: Path) -> Report:
-        other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
+        other = build(replace(settings, cassettes=(*settings.cassettes, layer)), diagnose=False)
         other.use(testdata=engine.parts.testdata)
         again = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
         options = {"bank_url": url, "ignoring": again, "redact": redactor.entry if redactor else None}
