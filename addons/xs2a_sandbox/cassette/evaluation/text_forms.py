@@ -54,8 +54,14 @@ def strftime(value: Any, pattern: str) -> str | None:
 
 def strptime(value: Any, pattern: str) -> str | None:
     """Read a date or a time, and return it as in ISO 8601, a time in UTC. Null if the text does not have this form."""
+    return _read_time(to_text(value), pattern)
+
+
+@lru_cache(4096)
+def _read_time(text: str, pattern: str) -> str | None:
+    # Filters read the same date for each entry of a list, and Python needs long for it.
     try:
-        moment = datetime.strptime(to_text(value), pattern)
+        moment = datetime.strptime(text, pattern)
     except ValueError:
         return None
     has_time = any(mark in pattern for mark in ("%H", "%I", "%T", "%X", "%c"))
