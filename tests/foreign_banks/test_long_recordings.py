@@ -24,12 +24,15 @@ def record(count: int, others: Mapping[int, Exchange]) -> Iterator[Exchange]:
         yield others.get(at) or taped(f"/v7/funds/{fund}", {"fund": fund, "price": f"{at}.25", "phase": "open"}, at=at)
 
 
-def refuse(at: int) -> Exchange:
-    return taped("/v7/funds/FND-99999", UNKNOWN, status=404, at=at)
+def refuse(at: int, number: int = 7) -> Exchange:
+    return taped("/v7/funds/FND-99999", {**UNKNOWN, "number": number}, status=404, at=at)
 
 
 def close(at: int) -> Exchange:
     return taped(f"/v7/funds/{FUNDS[0]}", {"fund": FUNDS[0], "price": "9.00", "phase": "closed"}, at=at)
+
+
+REFUSED = {10 * at: refuse(10 * at) for at in range(1, 42)}
 
 
 @pytest.mark.parametrize(
@@ -39,9 +42,10 @@ def close(at: int) -> Exchange:
         (301, {}, 300),
         (420, {400: refuse(400)}, 400),
         (420, {310: close(310)}, 310),
-        (420, {10 * at: refuse(10 * at) for at in range(1, 42)}, 300),
+        (420, {**REFUSED, 333: refuse(333, 41)}, 333),
+        (420, REFUSED, 300),
     ],
-    ids=("short", "one more", "late error", "late state", "repeated error"),
+    ids=("short", "one more", "late error", "late state", "late number", "repeated error"),
 )
 def test_the_end_is_left_out_if_it_shows_nothing_new(count: int, others: Any, learned: int) -> None:
     lines = learn_text(record(count, others)).splitlines()
@@ -53,7 +57,7 @@ def test_the_end_is_left_out_if_it_shows_nothing_new(count: int, others: Any, le
 
 def test_what_a_late_exchange_shows_is_learned() -> None:
     app = LearnedApp(learn_text(record(420, {400: refuse(400)})))
-    assert app.send("GET", "/v7/funds/FND-99999") == (404, UNKNOWN)
+    assert app.send("GET", "/v7/funds/FND-99999") == (404, {**UNKNOWN, "number": 7})
 
 
 def test_the_report_says_what_was_left_out() -> None:

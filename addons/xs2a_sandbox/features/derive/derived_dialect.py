@@ -175,9 +175,8 @@ def derive_dialect(
     if best.alike < _ENOUGH * len(tape.entries):
         with suppress(ConfigError):
             learned = _learn_unknown(name, tape, schemas, progress)
-            if learned.rating.share + learned.alike / len(learned.rehearsed) > rating.share + best.alike / len(
-                tape.entries
-            ):
+            alike = best.alike / len(tape.entries)
+            if learned.rating.share + learned.alike / len(learned.rehearsed) > rating.share + alike:
                 return learned
     files = _files(name, best, interface, tape, rating)
     unknown = tuple(dict.fromkeys(best.unknown))

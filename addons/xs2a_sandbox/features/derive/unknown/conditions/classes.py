@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.derive.unknown.recorded.names import new_name
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, field_names, parts
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.things.decisions import redirect_choices
@@ -158,7 +158,7 @@ def _members(document: Any, asked: set[Any], sent: set[Any], cursors: set[Place]
     The entries of a list count as one, but each link counts by its word.
     """
     for place, value in leaves(document):
-        plain = tuple("*" if isinstance(step, int) else step for step in place)
+        plain = anywhere(place)
         if (
             not any(step in asked for step in plain)
             and _last_name(place) not in sent

@@ -13,7 +13,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from xs2a_sandbox.documents.formats import FORMATS
-from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import anywhere, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, as_seen, parts
 from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, StateMachine
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
@@ -151,7 +151,7 @@ def _told_by(one: SeenExchange) -> set[str]:
 
 def _shape(world: World, steps: _Steps, one: SeenExchange, states: set[str]) -> _Shape:
     sent, told = (
-        frozenset(".".join("*" if isinstance(step, int) else step for step in place) for place, _ in leaves(document))
+        frozenset(".".join(map(str, anywhere(place))) for place, _ in leaves(document))
         for document in (one.body, one.document)
     )
     return one.method, world.operation_of[one].pattern[steps.at + 1 :], one.status, sent, told - states

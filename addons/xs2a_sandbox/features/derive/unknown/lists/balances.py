@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.expression_text import braced, expression, lit
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import count_digits, date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.names import identifier
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
@@ -132,7 +132,7 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
         money = [(place, value) for place, value in leaves(sent) if _is_money(value) and ("body", *place) not in ids]
         # Texts of digits may also be account numbers.
         own = [place for place, _ in sorted(money, key=lambda one: isinstance(one[1], str) and one[1].isdecimal())]
-        amounts = list(dict.fromkeys([*map(_any, own), *own]))
+        amounts = list(dict.fromkeys([*map(anywhere, own), *own]))
         forms = [one.form for thing in kind.things for one in thing.events if one.form and scopes.is_ok[one]]
         details = [
             (place, value)
@@ -186,11 +186,6 @@ def _follows(accounts: Sequence[str], numbers: Sequence[Decimal], sums: Sequence
     return len(pairs) == len(by_value) == len(by_sum) > 1
 
 
-def _any(place: Place) -> Place:
-    """Return a place in a list as that of any of its entries."""
-    return tuple("*" if isinstance(step, int) else step for step in place)
-
-
 def _before(scopes: ExchangeScopes, kind: ThingKind, one: SeenExchange) -> list[tuple[Mapping[str, Any], Any]]:
     """Return the things before an exchange, with their states then, also those that nobody has seen yet."""
     machine, now, found = scopes.machines[kind], int(one.time.timestamp()), []
@@ -218,7 +213,7 @@ def _amount(sent: Any, at: Place) -> Decimal:
     """Return the number at a place, or the sum of those in all entries of a list."""
     if "*" not in at:
         return _number(value_at(sent, at))
-    return sum((_number(value) for place, value in leaves(sent) if _any(place) == at), Decimal())
+    return sum((_number(value) for place, value in leaves(sent) if anywhere(place) == at), Decimal())
 
 
 def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
@@ -374,7 +369,7 @@ def payer_lets(balance: Balance, operation: LearnedOperation) -> dict[str, Any]:
 
 def _read_amount(taken: Taken) -> str:
     """Return the expression for what the thing `thing` takes."""
-    example = next(value for at, value in leaves(taken.kind.example.body) if taken.amount in (at, _any(at)))
+    example = next(value for at, value in leaves(taken.kind.example.body) if taken.amount in (at, anywhere(at)))
     if "*" not in taken.amount:
         return number_source(example, expression("thing.sent", taken.amount))
     at = taken.amount.index("*")

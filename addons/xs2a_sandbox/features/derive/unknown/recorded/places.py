@@ -33,6 +33,11 @@ def value_at(value: Any, steps: Sequence[str | int]) -> Any:
     return value
 
 
+def anywhere(place: Place) -> Place:
+    """Return a place in a list as that of any of its entries."""
+    return tuple("*" if isinstance(step, int) else step for step in place)
+
+
 def source_of(place: Place) -> str:
     """Return the expression for a place of a request."""
     return expression(str(place[0]), place[1:])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, are_redacted, parts
 from xs2a_sandbox.redaction.values import LETTERS_OF_AN_ID
 from xs2a_sandbox.redaction.vocabulary import is_words
@@ -29,11 +29,10 @@ def find_ids(seen: Sequence[SeenExchange]) -> RecordedIds:
     columns: defaultdict[tuple[Place, int, str, int], set[str]] = defaultdict(set)
     for one in seen:
         for place, value in answer_values(one):
-            anywhere = tuple("*" if isinstance(step, int) else step for step in place)
             before = ""
             for position, text in enumerate(parts(value)):
                 if len(text) >= _LEAST:
-                    columns[anywhere, position, before, len(text)].add(text)
+                    columns[anywhere(place), position, before, len(text)].add(text)
                 before = "" if ids.has(text) else text
     most = [column for column in columns.values() if sum(map(ids.has, column)) * 2 >= len(column) > 1]
     used = {segment for one in seen for segment in one.path}

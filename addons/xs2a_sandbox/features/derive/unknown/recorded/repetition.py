@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import anywhere, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds, find_ids
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
 from xs2a_sandbox.recording.tape import Tape
@@ -14,7 +14,7 @@ ENOUGH = 300
 _SAMPLES = 5
 """How often the beginning must show what the recording shows at least as often."""
 _WORDS = 20
-"""A member with more different texts has no states or codes."""
+"""A member with more different values has no states or codes."""
 
 
 def cut_repetition(tape: Tape) -> Tape:
@@ -42,18 +42,22 @@ def _find_last(seen: Sequence[SeenExchange]) -> int:
 
 
 def _shown(seen: Sequence[SeenExchange], ids: RecordedIds) -> Iterator[set[Hashable]]:
-    """Yield what each exchange shows: its operation, status and members, and the words that members have."""
+    """Yield what each exchange shows: its operation, status and members, and the words and codes of members."""
     told = [list(_values(one, _operation(one, ids))) for one in seen]
-    texts: defaultdict[Hashable, set[str]] = defaultdict(set)
-    for where, value in (pair for own in told for pair in own):
-        if isinstance(value, str):
-            texts[where].add(value)
+    values: defaultdict[Hashable, set[object]] = defaultdict(set)
+    for where, value in (pair for own in told for pair in own if _could_be_word(pair[1], ids)):
+        values[where].add(value)
     for own in told:
-        words = [(where, value) for where, value in own if isinstance(value, str) and len(texts[where]) <= _WORDS]
         yield {
             *((where, type(value)) for where, value in own),
-            *((where, text) for where, text in words if not any(map(str.isdecimal, text)) and not ids.has(text)),
+            *(pair for pair in own if _could_be_word(pair[1], ids) and len(values[pair[0]]) <= _WORDS),
         }
+
+
+def _could_be_word(value: object, ids: RecordedIds) -> bool:
+    """Return whether a value could be a word or a number for a state or an error."""
+    is_text = isinstance(value, str) and not any(map(str.isdecimal, value)) and not ids.has(value)
+    return is_text or type(value) is int
 
 
 def _operation(one: SeenExchange, ids: RecordedIds) -> Hashable:
@@ -61,11 +65,6 @@ def _operation(one: SeenExchange, ids: RecordedIds) -> Hashable:
 
 
 def _values(one: SeenExchange, operation: Hashable) -> Iterator[tuple[Hashable, object]]:
-    yield from (((operation, _anywhere(place)), value) for place, value in one.slots())
+    yield from (((operation, anywhere(place)), value) for place, value in one.slots())
     answer = {"status": str(one.status), "body": one.document}
-    yield from (((operation, one.status, _anywhere(place)), value) for place, value in leaves(answer))
-
-
-def _anywhere(place: Place) -> Place:
-    """Return a place in a list as that of any of its entries."""
-    return tuple("*" if isinstance(step, int) else step for step in place)
+    yield from (((operation, one.status, anywhere(place)), value) for place, value in leaves(answer))

@@ -9,7 +9,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.derive.unknown.recorded.names import identifier, new_name, singular
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.redaction.allowlist import is_kept_segment
@@ -128,7 +128,7 @@ def _variable_segments(seen: Sequence[SeenExchange], ids: RecordedIds) -> set[st
         columns: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
         for place, value in leaves(one.document):
             if isinstance(value, str) and any(isinstance(step, int) for step in place):
-                columns[tuple("*" if isinstance(step, int) else step for step in place)].add(value)
+                columns[anywhere(place)].add(value)
         # Ids of entries that look like words are next to others that do not.
         variable |= {value for column in columns.values() if _are_ids(column, variable, ids) for value in column & used}
     return variable
