@@ -23,6 +23,7 @@ from xs2a_sandbox.features.derive.unknown.states.standing_orders import count_pa
 from xs2a_sandbox.features.derive.unknown.states.states import unix_seconds
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.repeated_members import RepeatedMembers, find_repeated_members
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, World, pick, separator
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -169,6 +170,12 @@ class ExchangeScopes:
             for _, thing in self.found(one):
                 naming[thing][one] = None
         return {thing: list(ones) for thing, ones in naming.items()}
+
+    @cached_property
+    def repeated_members(self) -> RepeatedMembers:
+        oks = [one for one, is_ok in self.is_ok.items() if is_ok]
+        made = ((one, thing) for one in oks if (thing := self.world.made(one)))
+        return find_repeated_members([*made, *((one, thing) for one in oks for _, thing in self.found(one))])
 
     def _find_endings(self, kind: ThingKind) -> set[LearnedOperation]:
         """Return the operations after which things without states are refused, such as one that revokes a token."""

@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, ExchangeScopes
-from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
 from xs2a_sandbox.features.derive.unknown.written.sources import (
     find_inherited,
@@ -104,7 +104,29 @@ class Templates:
                 made[f"{name}?"] = braced(source)
             elif sum(one is MISSING for one in inner) * 2 < len(inner):
                 made[name] = self.make([one for one in inner if one is not MISSING][:1] * len(inner), (*place, name))
-        return made
+        return made | self._unsent(made)
+
+    def _unsent(self, made: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the members that other answers repeat, and that no request for the things in these answers had."""
+        things = {found[0] for value in made.values() if (found := self._find_repeated(value))}
+        if len(things) != 1:
+            return {}
+        (thing,) = things
+        sent = f"let.{thing}.sent"
+        had = {name for one in self._ones for name in self._scopes.value(sent, one) or ()}
+        shown = {name.removesuffix("?") for name in made}
+        return {
+            f"{name}?": braced(expression(sent, (name,)))
+            for kind in self._kinds_of(thing)
+            for name, others in self._scopes.repeated_members.get(kind, {}).items()
+            if name not in shown | had and any(group <= shown for group in others)
+        }
+
+    def _kinds_of(self, name: str) -> list[ThingKind]:
+        """Return the kinds of the thing that a template names."""
+        operation = self._scopes.world.operation_of[self._ones[0]]
+        lookups = [one for one in self._scopes.lookups[operation] if f"{one.name}{AFTER}" == name]
+        return [kind for one in lookups for kind, _ in one.kinds]
 
     def _find_wrapped(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
         """Return the expression for an object with one member, such as a link, that only some answers have."""
@@ -127,9 +149,12 @@ class Templates:
         if found is None:
             return None
         steps = found[2][1:].split(".")
-        lookups = self._scopes.lookups[self._scopes.world.operation_of[self._ones[0]]]
-        kinds = [kind for one in lookups for kind, _ in one.kinds if found[1] == f"{one.name}{AFTER}"]
-        things = [thing for kind in kinds for thing in kind.things if isinstance(thing.created.body, Mapping)]
+        things = [
+            thing
+            for kind in self._kinds_of(found[1])
+            for thing in kind.things
+            if isinstance(thing.created.body, Mapping)
+        ]
         return found[1], [thing for thing in things if value_at(thing.created.body, steps) is None]
 
     def _with_day(self, value: Any, place: tuple[Any, ...]) -> Any:
