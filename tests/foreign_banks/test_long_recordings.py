@@ -51,8 +51,8 @@ def test_the_end_is_left_out_if_it_shows_nothing_new(count: int, others: Any, le
     lines = learn_text(record(count, others)).splitlines()
     assert lines[0] == f"# Learned from {learned} exchanges: xs2a-sandbox derive --dialect mine"
     more = count - learned
-    said = f"# Not used, because nothing in it is new: the end of the recording, {more} exchange{'s' * (more > 1)}."
-    assert [line for line in lines if "is new" in line] == [said] * (more > 0)
+    said = f"# Left out: the last {more} exchange{'s' * (more > 1)} of the recording, in which nothing is new."
+    assert [line for line in lines if line.startswith("# Left out")] == [said] * (more > 0)
 
 
 def test_what_a_late_exchange_shows_is_learned() -> None:
@@ -65,5 +65,5 @@ def test_the_report_says_what_was_left_out() -> None:
     places = tuple(f"tape, exchange {number}" for number in range(1, len(entries) + 1))
     derived = derive_dialect("mine", Tape(Path("tape"), entries, (None,) * len(entries), places), SCHEMAS)
     lines = list(report_lines(derived, Path("cassettes/mine")))
-    assert "not used, because nothing in it is new: the end of the recording, 110 requests" in lines
+    assert "left out: the last 110 requests of the recording, in which nothing is new" in lines
     assert any("of the other 310 requests get the recorded answer" in line for line in lines)

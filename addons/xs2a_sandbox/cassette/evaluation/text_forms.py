@@ -59,7 +59,7 @@ def strptime(value: Any, pattern: str) -> str | None:
 
 @lru_cache(4096)
 def _read_time(text: str, pattern: str) -> str | None:
-    # Filters read the same date for each entry of a list, and Python needs long for it.
+    # A filter may read the same date for every entry of a list, which takes Python long.
     try:
         moment = datetime.strptime(text, pattern)
     except ValueError:

@@ -89,7 +89,7 @@ class Nearness:
 class DerivedDialect:
     """The files of a dialect by name. `unknown` is what could not be learned; `rehearsed` are its answers.
 
-    `left_out` is the number of exchanges at the end of the recording that show nothing new.
+    `left_out` is the number of exchanges at the end of the recording that show nothing new, and were not used.
     """
 
     name: str
@@ -346,7 +346,7 @@ def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
         yield "no documented dialect answers like this bank: the dialect was learned from the recording alone"
     if derived.left_out:
         left_out = say_count(derived.left_out, "request")
-        yield f"not used, because nothing in it is new: the end of the recording, {left_out}"
+        yield f"left out: the last {left_out} of the recording, in which nothing is new"
     asked = f"the other {number}" if derived.left_out else f"the recording's {number}"
     yield f"{derived.alike} of {asked} requests get the recorded answer from the dialect {derived.name}"
     yield from derived.rating.lines(derived.name)

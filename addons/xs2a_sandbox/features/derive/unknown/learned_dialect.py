@@ -30,7 +30,7 @@ _STEPS = 5
 class LearnedDialect:
     """`rehearsed` are the answers to the recording, and `rated` those to a second journey with other values.
 
-    `left_out` is the number of exchanges at its end that show nothing new, and from which it was not learned.
+    `left_out` is the number of exchanges at the end of the recording that show nothing new, and were not used.
     """
 
     text: str
@@ -152,7 +152,7 @@ def _head(name: str, learned: LearnedInterface, rating: Rating, left_out: int) -
     number = len(learned.seen)
     yield f"Learned from {number} exchanges: xs2a-sandbox derive --dialect {name}"
     if left_out:
-        yield f"Not used, because nothing in it is new: the end of the recording, {say_count(left_out, 'exchange')}."
+        yield f"Left out: the last {say_count(left_out, 'exchange')} of the recording, in which nothing is new."
     yield "No documented dialect answers like this bank, so this one has operations of its own."
     yield "The comment before an operation names the exchanges that show each of its outcomes."
     for line in rating.lines(name):

@@ -67,9 +67,9 @@ def find_classes(world: World, machines: Mapping[ThingKind, StateMachine]) -> di
         }
         for one in operation.seen:
             is_ok = world.is_ok[one]
-            said: Any = _error(one, is_code)
-            if is_ok:
-                said = _success(world, one, secrets, cursors), _repeats(world, one)
+            said: Any = (
+                (_success(world, one, secrets, cursors), _repeats(world, one)) if is_ok else _error(one, is_code)
+            )
             if one.form and world.made(one):
                 # A token for a code is for what the code is about.
                 said = said, frozenset(use.place for use, _ in world.named(one) if use.place[0] == "form")

@@ -187,7 +187,10 @@ def _follows(accounts: Sequence[str], numbers: Sequence[Decimal], sums: Sequence
 
 
 def _before(scopes: ExchangeScopes, kind: ThingKind, one: SeenExchange) -> list[tuple[Mapping[str, Any], Any]]:
-    """Return the things before an exchange, with their states then, also those that nobody has seen yet."""
+    """Return the things made before an exchange, each with its state at that time.
+
+    A change by time counts even if no answer has shown it yet.
+    """
     machine, now, found = scopes.machines[kind], int(one.time.timestamp()), []
     for thing in scopes.scope(one)["let"][plural(kind)]:
         state, age = thing["state"], now - thing["since"]

@@ -9,12 +9,12 @@ from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedI
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
 from xs2a_sandbox.recording.tape import Tape
 
-ENOUGH = 300
-"""Recordings with so many exchanges are learned completely."""
+_ENOUGH = 300
+"""A recording with no more exchanges is used as a whole."""
 _SAMPLES = 5
-"""How often the beginning must show what the recording shows at least as often."""
+"""What has occurred so often is no longer new."""
 _WORDS = 20
-"""A member with more different values has no states or codes."""
+"""The values of a member with more different ones are not words, such as states."""
 
 
 def cut_repetition(tape: Tape) -> Tape:
@@ -22,7 +22,7 @@ def cut_repetition(tape: Tape) -> Tape:
 
     Only the end can be left out: balances, limits and states depend on everything before.
     """
-    if len(tape.entries) <= ENOUGH:
+    if len(tape.entries) <= _ENOUGH:
         return tape
     count = _find_last(see(tape))
     return replace(tape, entries=tape.entries[:count], keys=tape.keys[:count], places=tape.places[:count])
@@ -32,7 +32,7 @@ def _find_last(seen: Sequence[SeenExchange]) -> int:
     """Return the number of the last exchange to learn from."""
     shown = list(_shown(seen, find_ids(seen)))
     wanted = {what: min(count, _SAMPLES) for what, count in Counter(what for own in shown for what in own).items()}
-    last = ENOUGH
+    last = _ENOUGH
     for one, own in zip(seen, shown, strict=True):
         for what in own:
             wanted[what] -= 1

@@ -1,4 +1,4 @@
-"""Which members of a request the answers about its thing repeat, if the app sends them."""
+"""Which members of the request that makes a thing are repeated by answers about it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,11 +9,11 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 
 type RepeatedMembers = Mapping[ThingKind, Mapping[str, set[frozenset[str]]]]
-"""For each member, the others that the same object repeats. Not every answer about a thing shows everything of it."""
+"""For each member, the sets of other members that an object with it repeats: some answers show less of a thing."""
 
 
 def find_repeated_members(shown: Iterable[tuple[SeenExchange, LearnedThing]]) -> RepeatedMembers:
-    """Return the members that are repeated, from answers and the things that these are about."""
+    """Return the repeated members, from exchanges and the things that their answers are about."""
     repeated: defaultdict[ThingKind, defaultdict[str, set[frozenset[str]]]] = defaultdict(lambda: defaultdict(set))
     for one, thing in shown:
         sent = thing.created.body

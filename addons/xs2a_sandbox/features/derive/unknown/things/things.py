@@ -68,11 +68,11 @@ class ThingKind:
         return {thing: number for number, thing in enumerate(self.things)}
 
     def with_key(self, text: str | None) -> Sequence[tuple[LearnedThing, str]]:
-        """Return the things that have a key of this text, and its name. All things and keys must have been found."""
+        """Return the things that have a key of this text, and its name. Call it when all things and keys are known."""
         return self._by_text.get(text, ()) if text is not None else ()
 
     def known_by(self, text: str | None, one: SeenExchange) -> Iterator[tuple[LearnedThing, str]]:
-        """Yield those of them whose key an exchange before this one has told."""
+        """Yield the things whose key of this text was told before an exchange, and the name of the key."""
         yield from ((thing, key) for thing, key in self.with_key(text) if thing.keys[key][1] < one.number)
 
     def is_told_late(self, key: str) -> bool:
@@ -118,9 +118,9 @@ class Rows:
 class World:
     """All things, and for every operation the places of its requests that name one.
 
-    `key_texts` are the keys of things that requests use.
-    `addresses` are those of apps, to which customers return, with the places in requests. `users` are the operations
-    whose requests have a text. `copied` are the parameters of links back to the app that repeat what it has sent.
+    `key_texts` are the keys of all things that later requests name. `addresses` are those of apps, to which customers
+    return, with the places in requests. `users` are the operations whose requests have a text. `copied` are the
+    parameters of links back to the app that repeat what it has sent.
     """
 
     operations: Sequence[LearnedOperation]
