@@ -19,6 +19,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, see
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states.implied_states import add_implied_states
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.products import share_times
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import add_standing_orders
 from xs2a_sandbox.features.derive.unknown.states.states import find_machines
 from xs2a_sandbox.features.derive.unknown.states.uncovered import add_uncovered, guess_uncovered
@@ -59,6 +60,7 @@ def learn(tape: Tape) -> LearnedInterface:
         recorded = see(tape)
         world, machines = _find_things([*recorded, *carried.seen])
         carried.add_changes(machines)
+    share_times(machines)
     add_implied_states(world, machines)
     add_standing_orders(machines)
     scopes = ExchangeScopes(world, machines)

@@ -94,6 +94,7 @@ class ExchangeScopes:
         self.lookups = {operation: list(_lookups(world, operation, tokens)) for operation in world.operations}
         self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
         self.nonces = _nonces(world)
+        self._edits_of: dict[LearnedThing, set[int]] = {}
         self._owners_of: dict[LearnedThing, dict[str, LearnedThing]] = {}
         for operation in world.operations:
             self.lookups[operation] += list(self._find_owners(operation))
@@ -231,11 +232,13 @@ class ExchangeScopes:
         If the customer decides with the operation, also what the authorisation in the path belongs to.
         """
         own = self.lookups[operation]
-        decides = any(one.status in REDIRECTS for one in operation.seen)
-        places = ("headers", "path", "form") if decides else ("headers", "form")
+        is_decision = any(one.status in REDIRECTS for one in operation.seen) or self._decides_about_other(operation)
+        places = ("headers", "path", "form") if is_decision else ("headers", "form")
         own_tokens = [one for one in own if one.place[0] in places or self._is_token(one) or _is_code(one)]
         for lookup in [one for one in own_tokens if not one.rows]:
             tokens = {thing for one in operation.seen for other, thing in self.found(one) if other is lookup}
+            if lookup.place[0] == "path":
+                tokens |= {thing for kind, _ in lookup.kinds for thing in kind.things}
             owners = {(name, thing.kind) for token in tokens for name, thing in self._owners(token).items()}
             kinds: defaultdict[str, list[tuple[ThingKind, str]]] = defaultdict(list)
             for name, kind in sorted(owners, key=lambda owner: (owner[0], owner[1].name)):
@@ -243,6 +246,12 @@ class ExchangeScopes:
                     kinds[name].append((kind, kind.id))
             for name, several in kinds.items():
                 yield ThingLookup(name, lookup.place, lookup.word, tuple(several), owned=lookup.name)
+
+    def _decides_about_other(self, operation: LearnedOperation) -> bool:
+        """Return whether an operation changes the state of something that no place of its requests names."""
+        named = {kind for lookup in self.lookups[operation] for kind, _ in lookup.kinds}
+        changed = (kind for kind, machine in self.machines.items() if self.changes_by(operation, machine))
+        return any(kind not in named for kind in changed)
 
     def _is_token(self, lookup: ThingLookup) -> bool:
         """Return whether a member names a token, which lasts as long as the answer with it says."""
@@ -347,6 +356,7 @@ class ExchangeScopes:
             for change in thing.changes
             if change.number < number or (change.number == number and (after or change.by == "time"))
         ]
+        edits = {at for at in self._edits(thing) if at < number or (at == number and after)}
         requests = [change.number for change in changes if change.by == "request"]
         machine = self.machines.get(thing.kind)
         by_number = {event.number: event for event in thing.events}
@@ -370,7 +380,7 @@ class ExchangeScopes:
             "since": unix_seconds(since),
             "lifetime": self.lifetimes[thing],
             "ended": self._is_ended(thing, one, after=after),
-            "version": 1 + len(changes),
+            "version": 1 + len({change.number for change in changes} | edits),
             "state": state,
             "sent": created.body if created.body is not None else created.form or {},
             "headers": dict(created.headers),
@@ -380,6 +390,14 @@ class ExchangeScopes:
                 for name, owner in self._owners(thing).items()
             },
         }
+
+    def _edits(self, thing: LearnedThing) -> set[int]:
+        """Return the numbers of the requests that have changed members of a thing."""
+        if thing not in self._edits_of:
+            patches = [event for event in thing.events if event.method == "PATCH" and self.is_ok[event]]
+            named = {event: [(lookup.place[0], one) for lookup, one in self._find_named(event)] for event in patches}
+            self._edits_of[thing] = {event.number for event in patches if ("path", thing) in named[event]}
+        return self._edits_of[thing]
 
     def _find_entered(self, thing: LearnedThing, one: SeenExchange) -> Mapping[str, Any]:
         """Return the form of a request about a thing, or the body of one that can change its state."""

@@ -171,10 +171,15 @@ def split_successes(
         if not possible:
             oks = [max(oks, key=lambda answer: (any(map(scopes.world.made, answer.seen)), len(answer.seen)))]
             break
-        best = min(possible, key=lambda one: (one[0].rank, len(one[1].seen)))
+        best = min(possible, key=lambda one: (one[0].rank, len(one[1].seen), _count_later(scopes, one[1])))
         found.append(best)
         oks.remove(best[1])
     return [*found, *((None, one) for one in oks)]
+
+
+def _count_later(scopes: ExchangeScopes, answer: AnswerClass) -> int:
+    """Return how many requests were about what was made with an answer: one that is usual leads to more."""
+    return sum(len(made.events) for one in answer.seen if (made := scopes.world.made(one)))
 
 
 def _best_by_kind(

@@ -354,7 +354,9 @@ def _on_state(
             any(str(state) in map(str, machine.later(one)) for machine in machines) for one in good for state in bad
         )
         if is_success:
-            yield condition(f"{name}.state in {literal(bad)}", 31)
+            known = _states(scopes, name, others)
+            soon = {word: None for one in machines for word in one.soon_after(bad) if word not in known}
+            yield condition(f"{name}.state in {literal([*bad, *soon])}", 31)
         elif (changes and (before or set(bad) <= lasts)) or not good:
             unseen = {guess_word("declined", machine) for machine in machines}
             unseen |= {word for machine in machines for word in _adopted_lasts(scopes, machine)}

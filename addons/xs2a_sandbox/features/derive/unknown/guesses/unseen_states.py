@@ -48,7 +48,8 @@ def add_unseen_state(
         scopes.extra[like[-1]] = scopes.extra.get(one, {})
     if [one.document for one in like] == documents:
         return oks
-    source = f"let.{lookup.name}.state not in {literal(states)}"
+    soon = {word: None for machine in scopes.machines_of(lookup) for word in machine.soon_after(states)}
+    source = f"let.{lookup.name}.state not in {literal([*states, *soon])}"
     condition = Condition(source, 31, "in state", lookup.place, lookup.name)
     return [(condition, AnswerClass(operation, True, like, "unseen-state", _REASON)), *oks]
 

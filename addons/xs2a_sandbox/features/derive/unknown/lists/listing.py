@@ -16,11 +16,22 @@ type Pages = Sequence[tuple[SeenExchange, list[dict[str, Any]]]]
 
 
 @dataclass(frozen=True)
+class PageLink:
+    """The place of an address in answers, and its parameters. `always` are those that it has even if nobody asked."""
+
+    place: Place
+    parameters: tuple[str, ...]
+    always: frozenset[str]
+    is_whole: bool
+    """Whether it has the scheme and the host."""
+
+
+@dataclass(frozen=True)
 class Paging:
     """The parameters that choose a page: its size, and the position, number or cursor where it begins.
 
-    The first page has the number `first`. `link` is the place of the address of the next page in answers, with the
-    parameters that it has.
+    The first page has the number `first`. `links` are the addresses of other pages in answers, by name: next, previous,
+    first, last, or self.
     """
 
     size: Place | None = None
@@ -29,7 +40,7 @@ class Paging:
     page: Place | None = None
     first: int = 1
     cursor: Place | None = None
-    link: tuple[Place, tuple[str, ...]] | None = None
+    links: Mapping[str, PageLink] = field(default_factory=dict)
 
 
 @dataclass

@@ -112,7 +112,9 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
         numbers = [thing.created.number for row in pages[-1][1] for thing in listing.kind.things if shows(thing, row)]
         listing.is_newest_first = numbers[:1] > numbers[-1:]
     keys = [rows.key for rows in scopes.world.rows if rows.told_by is operation and rows.at == ("body", *place)]
-    for one, rows in pages:
+    # Entries can lack their key, such as before a consent.
+    keyed = [(one, [row for row in rows if not keys or any(key in row for key in keys)]) for one, rows in pages]
+    for one, rows in keyed:
         entries = listing.entries.setdefault(listing.key(scopes, one), [])
         for row in rows:
             if row in entries or any(row == known for _, _, known in listing.booked):
@@ -262,7 +264,7 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
             "size": size,
             "page": page,
             "pages": -(-total // size) if size else 0,
-            "next_link": value_at(one.document, paging.link[0]) if paging.link else None,
+            **{f"{role}_link": value_at(one.document, link.place) for role, link in paging.links.items()},
             "next_page": page + 1 if skip + size < total else None,
             "next_cursor": next((told[place] or None for place in cursors if place in told), None),
             "previous_cursor": next((told[place] or None for place in _find_previous(cursors, told)), None),

@@ -1,19 +1,22 @@
 """Finds how a list is paged: by the size, the position, the number or the cursor of a page."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, Pages, Paging, asked_values
+from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, PageLink, Pages, Paging, asked_values
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 
 _SIZE = re.compile("size|limit|count", re.IGNORECASE)
 """Parts of the names of parameters for the number of entries on a page."""
+_ROLES = ("next", "previous", "self", "first", "last")
+"""What the address of a page can be. The first letters tell which, if the numbers do not."""
 
 
 def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Paging:
@@ -56,10 +59,11 @@ def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagin
                     if start is not None and start < before:
                         _fill_gap(entries, start, before)
                     break
-    link = _find_link(scopes, listing, pages, paging) if paging.page or paging.cursor or paging.skip else None
+    is_paged = paging.page or paging.cursor or paging.skip
+    links = dict(_find_links(listing, pages, replace(paging, default=longest, size=size))) if is_paged else {}
     default = longest if (paging.page or paging.skip) and not size else 0
     size = size or _refused_size(scopes, listing, pages)
-    return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), link=link)
+    return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), links=links)
 
 
 def _counts_from_zero(pages: Pages, place: Place) -> bool:
@@ -71,24 +75,49 @@ def _counts_from_zero(pages: Pages, place: Place) -> bool:
     )
 
 
-def _find_link(
-    scopes: ExchangeScopes, listing: Listing, pages: Pages, paging: Paging
-) -> tuple[Place, tuple[str, ...]] | None:
-    """Return the place of the address of the next page in answers, with the names of its parameters."""
-    page, cursor, skip = (place or ("",) for place in (paging.page, paging.cursor, paging.skip))
+def _find_links(listing: Listing, pages: Pages, paging: Paging) -> Iterator[tuple[str, PageLink]]:
+    """Yield the addresses of other pages in answers: what each is, if that is true for all answers that have it."""
+    found: dict[Place, list[tuple[set[str], SeenExchange, str]]] = {}
     for one, rows in pages:
-        path, number = "/" + "/".join(one.path), asked_number(asked_values(one), page, paging.first)
+        path = "/" + "/".join(one.path)
         for place, value in leaves(one.document):
-            target = urlsplit(value if isinstance(value, str) else "")
-            asked = dict(parse_qsl(target.query))
-            is_next = read_whole(asked.get(str(page[-1]))) == number + 1
-            is_next |= asked.get(str(cursor[-1])) in scopes.world.cursors
-            is_next |= read_whole(asked.get(str(skip[-1]))) == asked_number(asked_values(one), paging.skip, 0) + len(
-                rows
-            )
-            if is_next and target.path == path and place[: len(listing.place)] != listing.place:
-                return place, tuple(asked)
-    return None
+            is_link = isinstance(value, str) and "?" in value and urlsplit(value).path == path
+            if is_link and place[: len(listing.place)] != listing.place:
+                roles = set(_roles(paging, one, len(rows), value))
+                found.setdefault(place, []).append((roles, one, value))
+    for place, told in found.items():
+        common = set.intersection(*(roles for roles, _, _ in told))
+        names = [str(step).lower() for step in place]
+        said = (role for role in _ROLES if role in common and any(role[:4] in name for name in names))
+        if role := next(said, next((role for role in _ROLES if role in common), None)):
+            parameters = [dict(parse_qsl(urlsplit(value).query)) for _, _, value in told]
+            always = [
+                name
+                for name in parameters[0]
+                if any(name not in one.query for _, one, _ in told) and all(name in own for own in parameters)
+            ]
+            every = dict.fromkeys(name for own in parameters for name in own)
+            yield role, PageLink(place, tuple(every), frozenset(always), told[0][2].startswith("http"))
+
+
+def _roles(paging: Paging, one: SeenExchange, count: int, link: str) -> Iterator[str]:
+    """Yield what a link can be: the address of the next page, the one before, the first, the last, or this page."""
+    asked, told = asked_values(one), dict(parse_qsl(urlsplit(link).query))
+    if paging.cursor and told.get(str(paging.cursor[-1]), asked.get(paging.cursor)) != asked.get(paging.cursor):
+        yield "next"
+    size = asked_number(asked, paging.size, paging.default)
+    for place, first, step in ((paging.page, paging.first, 1), (paging.skip, 0, size)):
+        if place is None:
+            continue
+        here = asked_number(asked, place, first)
+        there = read_whole(told.get(str(place[-1]), first))
+        others = {name: value for name, value in told.items() if name != place[-1]}
+        if there is None or any(str(asked.get(("query", name), value)) != value for name, value in others.items()):
+            continue
+        roles = {"next": here + (step if place == paging.page else count), "previous": here - step, "self": here}
+        yield from (role for role, number in roles.items() if there == number and number >= first)
+        yield from ("first",) * (there == first)
+        yield from ("last",) * (there >= here)
 
 
 def _fill_gap(entries: list[dict[str, Any]], known: int, before: int) -> None:

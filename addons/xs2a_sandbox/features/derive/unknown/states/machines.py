@@ -1,5 +1,6 @@
 """The states of a kind of thing, and what changes them: requests, time, reading, newer things, and payments."""
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,6 +140,16 @@ class StateMachine:
     def lasts(self) -> list[Any]:
         """The states that nothing changes."""
         return [word for word in self.words if not self.later(word)]
+
+    def soon_after(self, shown: Collection[Any]) -> Iterator[Any]:
+        """Yield the states that follow by time on states that answers show, and that they do not show themselves.
+
+        What follows on the first state is left out: things that end in this way differ more.
+        """
+        for change in self.by_time:
+            if change.before in shown and change.before != self.first and change.after not in shown:
+                yield change.after
+                yield from self.soon_after([*shown, change.after])
 
     def later(self, word: Any) -> set[Any]:
         """Return the states that can follow a state, directly or not."""

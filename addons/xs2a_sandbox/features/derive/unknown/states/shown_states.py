@@ -88,6 +88,9 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             # What a customer decides about an authorisation is decided about the consent that it belongs to.
             for owner in _find_owners(world, thing):
                 owner.events.append(one)
+        if one is not thing.created and one.method != "GET" and world.is_ok[one]:
+            for owner in _find_subjects(world, thing):
+                owner.events.append(one)
         places = [use.place[0] for use, named in world.named(one) if named is thing]
         is_of_access = bool(places) and set(places) == {"headers"}
         for place, value in leaves(one.document):
@@ -160,6 +163,13 @@ def _find_exchanged(world: World, one: SeenExchange) -> Iterator[LearnedThing]:
 def _find_owners(world: World, thing: LearnedThing) -> list[LearnedThing]:
     """Return what the path of the request names that has made a thing."""
     return [owner for use, owner in world.named(thing.created) if use.place[0] == "path" and owner is not thing]
+
+
+def _find_subjects(world: World, thing: LearnedThing) -> list[LearnedThing]:
+    """Return what a thing is about, such as the payment of a challenge: its own request names that, and little else."""
+    sent = [str(value) for place, value in leaves(thing.created.body) if place]
+    named = [owner for use, owner in world.named(thing.created) if use.place[0] == "body"]
+    return named if len(named) == 1 and all(text in named[0].key_texts or is_word(text) for text in sent) else []
 
 
 def _is_of_other(world: World, thing: LearnedThing, one: SeenExchange, place: Place) -> bool:

@@ -1,6 +1,6 @@
 """The states of things over time, and what changes them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import combinations, pairwise
@@ -30,7 +30,7 @@ from xs2a_sandbox.features.derive.unknown.states.shown_states import (
     is_word,
 )
 from xs2a_sandbox.features.derive.unknown.things.decisions import is_alike
-from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation, find_other_word
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, StateChange, ThingKind, World
 
 _TIMES = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -45,8 +45,9 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
     shown = find_shown(world)
     machines: dict[ThingKind, StateMachine] = {}
     deciding: set[LearnedOperation] = set()
+    members = {kind: find_state_member(world, kind, shown) for kind in world.kinds}
     for kind in world.kinds:
-        member = find_state_member(world, kind, shown)
+        member = members[kind] or _adopt_member(kind, members, shown)
         if member is None:
             continue
         for thing, below in find_shown_below(world, kind, member).items():
@@ -80,13 +81,29 @@ def find_machines(world: World) -> dict[ThingKind, StateMachine]:
     return machines
 
 
+def _adopt_member(
+    kind: ThingKind,
+    members: Mapping[ThingKind, str | None],
+    shown: Mapping[LearnedThing, Sequence[tuple[SeenExchange, str, Any]]],
+) -> str | None:
+    """Return the member for the states of another payment product, if answers about things of a kind have it, too."""
+    names = {name for thing in kind.things for _, name, _ in shown.get(thing, ())}
+    beside = (other for other in members if find_other_word(kind.made_by, other.made_by) and kind.is_asked_like(other))
+    return next((members[other] for other in beside if kind.example.has_json and members[other] in names), None)
+
+
 def _is_first(world: World, thing: LearnedThing) -> bool:
     """Return whether nothing can have changed a thing before its state was seen for the first time."""
     number = thing.states[0][0]
     before = [one for one in thing.events if thing.created.number < one.number <= number and world.is_ok[one]]
     shown = next(one for one in thing.events if one.number == number)
     is_soon = (shown.time - thing.created.time).total_seconds() < SOON
-    return is_soon and not any(one.form is not None or one.method in ("PUT", "PATCH", "DELETE") for one in before)
+    return is_soon and not any(_may_change(world, one) for one in before)
+
+
+def _may_change(world: World, one: SeenExchange) -> bool:
+    is_answer = one.method == "POST" and not world.made(one)
+    return is_answer or one.form is not None or one.method in ("PUT", "PATCH", "DELETE")
 
 
 def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding: Collection[LearnedOperation]) -> None:
@@ -108,9 +125,13 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
         shown = by_number[then]
         refused = _find_refused(world, machine, thing, (at, then), causes)
         causes = [refused] if refused else causes or _opened_page(between, by_number[then])
-        decision = _hidden_decision(causes, shown) if isinstance(before, str) else None
+        decision = _hidden_decision(world, causes, shown) if isinstance(before, str) else None
         if decision:
-            alike = (c.after for c in machine.by_request if c.before == before and is_alike(world, c.one, decision))
+            alike = (
+                c.after
+                for c in machine.by_request
+                if c.before == before and is_alike(world, c.one, decision) and _says_same(c.one, decision)
+            )
             decided = next(alike, DECIDED)
             _add_request(world, machine, thing, ByRequest(before, decided, decision))
             before, changed = decided, decision
@@ -277,9 +298,9 @@ def _add_request(world: World, machine: StateMachine, thing: LearnedThing, chang
         machine.by_request.append(change)
 
 
-def _hidden_decision(causes: Sequence[SeenExchange], shown: SeenExchange) -> SeenExchange | None:
+def _hidden_decision(world: World, causes: Sequence[SeenExchange], shown: SeenExchange) -> SeenExchange | None:
     """Return the customer's decision if something else, or much time, has changed the state after it."""
-    decisions = [one for one in causes if one.status in REDIRECTS and one.form is not None]
+    decisions = [one for one in causes if (one.status in REDIRECTS and one.form is not None) or world.decided(one)]
     if not decisions:
         return None
     is_later = causes[-1] is not decisions[-1] or (shown.time - decisions[-1].time).total_seconds() >= _DAY
@@ -332,7 +353,9 @@ def _only_reads(world: World, one: SeenExchange, thing: LearnedThing) -> bool:
         return True
     # The same request does not change a state again and again.
     goes_on = any(
-        after == then and _says_same(event, later) for _, after, event in changes for then, _, later in changes
+        before != after == then and _says_same(event, later)
+        for before, after, event in changes
+        for then, _, later in changes
     )
     return goes_on or any(before == after and _says_same(event, one) for before, after, event in changes)
 

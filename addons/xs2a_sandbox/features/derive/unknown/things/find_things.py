@@ -8,7 +8,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, is_amount
 from xs2a_sandbox.features.derive.unknown.recorded.names import identifier, new_name
 from xs2a_sandbox.features.derive.unknown.recorded.outcomes import Envelope
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.features.derive.unknown.things.decisions import find_copied
@@ -48,6 +48,7 @@ def find_things(
         known |= {text for _, value in answer_values(one) for text in parts(value)}
     _add_unused(world)
     _fill_keys(world)
+    _fill_prompts(world)
     _name(world, used)
     for one in seen:
         _find_uses(world, one)
@@ -68,7 +69,12 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
     for place, value in answer_values(one):
         for position, text in enumerate(parts(value)):
             later = _later(used, text, one)
-            if position == 0 and _is_row(world, one, place, text, later) and not _repeats(world, one, place, used):
+            if position == 0 and text not in known and (thing := _find_prompted(world, one, place, later)):
+                _add_prompt(thing, operation, place, (value, one.number), str(later[0][1][-1]))
+                in_rows.add(text)
+            elif position == 0 and _is_prompt(world, operation, place):
+                in_rows.add(text)
+            elif position == 0 and _is_row(world, one, place, text, later) and not _repeats(world, one, place, used):
                 _add_rows(world, operation, place)
                 in_rows.add(text)
             is_version = place == ("headers", "etag")
@@ -76,14 +82,49 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
                 continue
             pages = ("query", "body") if _has_list(one, place) else ("query",)
             is_of_entry = any(isinstance(step, int) for step in place[:-1]) and position == 0
-            if is_of_entry and all(at[0] in pages for _, at in later):
-                # It names an entry, such as the last known one.
+            if is_of_entry and (one.method == "GET" or all(at[0] in pages for _, at in later)):
+                # It names an entry, such as an account, or the last known one.
                 continue
             if all(world.operation_of[other] is operation and at[0] in pages for other, at in later):
                 world.cursors.add(text)
             else:
                 fresh[text] = (place, value if position == 0 else text, position)
     return fresh
+
+
+def _find_prompted(
+    world: World, one: SeenExchange, place: Place, later: Sequence[tuple[SeenExchange, Place]]
+) -> LearnedThing | None:
+    """Return the thing for which an entry is a prompt, if a value is the entry's id.
+
+    Such an entry, as in a list on the customer's phone, has the id of the thing, too, and the decision has the entry's.
+    """
+    decides = any(at[0] == "path" and other.method not in ("GET", "HEAD") for other, at in later)
+    if not decides or place[0] != "body" or len(place) < 3 or not isinstance(place[-2], int) or not world.is_ok[one]:
+        return None
+    return _find_in_entry(value_at(one.document, place[1:-1]), world.things)
+
+
+def _is_prompt(world: World, operation: LearnedOperation, place: Place) -> bool:
+    kinds = [kind for kind in world.kinds if kind.prompts_of(operation)]
+    return any((operation, anywhere(place), 0) in kind.told.values() for kind in kinds)
+
+
+def _find_in_entry(entry: Any, things: Sequence[LearnedThing]) -> LearnedThing | None:
+    """Return the last thing of which an entry has a key."""
+    texts = {str(inner) for _, inner in leaves(entry)}
+    return next((thing for thing in reversed(things) if texts & thing.key_texts), None)
+
+
+def _add_prompt(
+    thing: LearnedThing, operation: LearnedOperation, place: Place, key: tuple[Any, int], name: str
+) -> None:
+    """Give a thing that waits for a decision the id of its prompt."""
+    told = (operation, anywhere(place), 0)
+    known = next((name for name, other in thing.kind.told.items() if other == told), None)
+    name = known or new_name(identifier(name), {*thing.keys, *thing.kind.told}, "_")
+    thing.kind.told[name] = told
+    thing.keys.setdefault(name, key)
 
 
 def _has_list(one: SeenExchange, place: Place) -> bool:
@@ -185,6 +226,18 @@ def _fill_keys(world: World) -> None:
                     found = parts(value)
                     if name not in thing.keys and position < len(found) and _is_key(world, found[position]):
                         thing.keys[name] = (value if position == 0 else found[position], one.number)
+
+
+def _fill_prompts(world: World) -> None:
+    """Give the things that only their prompts and the customer's decisions name the keys of the prompts."""
+    for kind in world.kinds:
+        for name, (operation, place, _) in kind.told.items():
+            for one in operation.seen if kind.is_of_prompt(name) else ():
+                at = place.index("*")
+                for entry in value_at(one.document, place[1:at]) or ():
+                    value, thing = value_at(entry, place[at + 1 :]), _find_in_entry(entry, kind.things)
+                    if value is not None and thing:
+                        thing.keys.setdefault(name, (value, one.number))
 
 
 def _is_row(

@@ -141,11 +141,17 @@ def _are_ids(column: set[str], variable: set[str], ids: RecordedIds) -> bool:
 
 def is_beside(operation: LearnedOperation, other: LearnedOperation) -> bool:
     """Return whether two operations create the same at paths that differ in one word, such as a payment product."""
-    if len(operation.pattern) != len(other.pattern) or not operation.method == other.method == "POST":
-        return False
-    words = [pair for pair in zip(operation.pattern, other.pattern, strict=True) if pair[0] != pair[1]]
     is_alike = operation.created_members == other.created_members != frozenset()
-    return len(words) == 1 and None not in words[0] and len(operation.pattern) > 1 and is_alike
+    return operation.method == "POST" and is_alike and find_other_word(operation, other) is not None
+
+
+def find_other_word(operation: LearnedOperation, other: LearnedOperation) -> tuple[str, str] | None:
+    """Return the only words, one of each, in which the paths of two operations with the same method differ."""
+    if operation.method != other.method or not 1 < len(operation.pattern) == len(other.pattern):
+        return None
+    words = [pair for pair in zip(operation.pattern, other.pattern, strict=True) if pair[0] != pair[1]]
+    mine, theirs = words[0] if len(words) == 1 else (None, None)
+    return (mine, theirs) if mine and theirs else None
 
 
 def _merge_refused(

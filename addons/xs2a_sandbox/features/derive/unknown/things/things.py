@@ -79,6 +79,19 @@ class ThingKind:
         """Return whether a thing has a key only after a while, such as the id of a consent after the approval."""
         return key != self.id and key in self.told and self.told[key][0] is not self.made_by
 
+    def prompts_of(self, operation: LearnedOperation) -> str:
+        """Return the name of the key that the entries of a list have, if they are prompts for these things, or ''."""
+        return next((key for key, (by, _, _) in self.told.items() if by is operation and self.is_of_prompt(key)), "")
+
+    def is_of_prompt(self, key: str) -> bool:
+        """Return whether a key is that of a list entry that asks the customer for a decision about a thing."""
+        return key in self.told and "*" in self.told[key][1]
+
+    def is_asked_like(self, other: "ThingKind") -> bool:
+        """Return whether the requests for things of two kinds have mostly the same members."""
+        mine, theirs = ({place for place, _ in leaves(one.example.body)} for one in (self, other))
+        return len(mine & theirs) * 2 > len(mine | theirs)
+
     @property
     def is_code(self) -> bool:
         """Whether a page gives these to the app, in the link back."""
@@ -153,6 +166,10 @@ class World:
         own = {str(value) for rows in self.rows for row in rows.entries for value in row.values()}
         named = (value for place, value in leaves(kind.example.body) if all(isinstance(step, str) for step in place))
         return any(str(value) in own and is_id(str(value)) for value in named)
+
+    def decided(self, one: SeenExchange) -> list[LearnedThing]:
+        """Return the things about which the customer decides with a request: its path has the key of a prompt."""
+        return [thing for use, thing in self.named(one) if use.place[0] == "path" and use.kind.is_of_prompt(use.key)]
 
     def named(self, one: SeenExchange) -> Iterator[tuple[ThingUse, LearnedThing]]:
         """Yield the places of a request that name a thing that was known before."""

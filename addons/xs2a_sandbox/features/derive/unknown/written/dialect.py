@@ -44,8 +44,9 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
         shapes[f"{kind.name}-now"] = write_shape(learned.scopes, kind)
     for rows in world.rows:
         lets[f"{rows.name}_rows"] = {str(row[rows.key]): row for row in rows.entries}
+    used = str([one.value for one in written])
     for listing in learned.listings.values():
-        lets |= write_entries(listing)
+        lets |= {name: rows for name, rows in write_entries(listing).items() if f"let.{name}" in used}
     lets |= write_first_balances(learned.balances)
     sections: dict[str, Any] = {"cassette": 1, "title": title, "let": lets}
     if shapes:

@@ -71,7 +71,7 @@ def listing_sources(listing: Listing) -> list[str]:
         *("let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
         *(("let.next_cursor", "let.next_cursor or ''", "let.previous_cursor") if paging.cursor else ()),
         *(("let.page", "let.pages", "let.next_page") if paging.page else ()),
-        *(("let.next_link",) if paging.link else ()),
+        *(f"let.{role}_link" for role in paging.links),
         "let.size",
     ]
 
@@ -116,8 +116,9 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing, others: Iterable[List
     has_next = "let.skip + let.size < let.total"
     if paging.page:
         made["next_page"] = braced(f"let.page + 1 if {has_next} else none")
-    if paging.link:
-        made["next_link"] = braced(f"{_write_link(listing, paging.link[1])} if {has_next} else none")
+    for role in paging.links:
+        when = {"next": f" if {has_next} else none", "previous": " if let.skip > 0 else none"}.get(role, "")
+        made[f"{role}_link"] = braced(_write_link(listing, role) + when)
     if paging.cursor:
         made["next_cursor"] = braced(f"'next-' ~ (let.skip + let.size) ~ '-' ~ let.size if {has_next} else none")
         made["previous_cursor"] = (
@@ -126,23 +127,35 @@ def listing_lets(scopes: ExchangeScopes, listing: Listing, others: Iterable[List
     return made
 
 
-def _write_link(listing: Listing, names: Sequence[str]) -> str:
-    """Return the expression for the address of the next page, which has the filters of this page."""
-    paging = listing.paging
+def _write_link(listing: Listing, role: str) -> str:
+    """Return the expression for the address of a page, which has the filters of this page."""
+    paging, link = listing.paging, listing.paging.links[role]
     page, cursor, skip = (place[-1] if place else "" for place in (paging.page, paging.cursor, paging.skip))
-    optional = [str(place[-1]) for place in listing.equal if place[0] == "query" and place[-1] not in names]
+    last = "let.pages" if paging.first else "[let.pages - 1, 0] | max"
+    pages = {"next": "let.page + 1", "previous": "let.page - 1", "first": str(paging.first), "last": last}
+    skips = {
+        "next": "let.skip + let.size",
+        "previous": "[let.skip - let.size, 0] | max",
+        "first": "0",
+        "last": "([let.total - 1, 0] | max) // let.size * let.size",
+    }
+    optional = [str(place[-1]) for place in listing.equal if place[0] == "query" and place[-1] not in link.parameters]
     texts = []
-    for name in (*optional, *names):
+    for name in (*optional, *link.parameters):
         value = source_of(("query", name))
-        if name == page:
-            texts.append(f"'&{name}=' ~ (let.page + 1)")
-        elif name == skip:
-            texts.append(f"'&{name}=' ~ (let.skip + let.size)")
+        here = {page: "let.page", skip: "let.skip"}.get(name) if name in link.always else None
+        if name == page and role in pages:
+            texts.append(f"'&{name}=' ~ ({pages[role]})")
+        elif name == skip and role in skips:
+            texts.append(f"'&{name}=' ~ ({skips[role]})")
         elif name == cursor:
             texts.append(f"'&{name}=next-' ~ (let.skip + let.size) ~ '-' ~ let.size")
+        elif here:
+            texts.append(f"'&{name}=' ~ {here}")
         else:
             texts.append(f"('&{name}=' ~ ({value} | urlencode) if {value} is not none else '')")
-    return f"(request.path ~ '?' ~ ({' ~ '.join(texts)})[1:])"
+    start = "session.url ~ request.path" if link.is_whole else "request.path"
+    return f"({start} ~ '?' ~ ({' ~ '.join(texts)})[1:])"
 
 
 def _filters(scopes: ExchangeScopes, listing: Listing) -> Iterator[str]:

@@ -20,6 +20,7 @@ from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.answers import adopt_answer, show_thing, write_answer, write_page
 from xs2a_sandbox.features.derive.unknown.written.lists import listing_lets
 from xs2a_sandbox.features.derive.unknown.written.missing_members import join_missing
+from xs2a_sandbox.features.derive.unknown.written.prompts import write_prompts
 from xs2a_sandbox.features.derive.unknown.written.thing_entries import write_thing_entries
 from xs2a_sandbox.features.derive.unknown.written.thing_states import state_after, write_changed
 from xs2a_sandbox.features.derive.unknown.written.things import (
@@ -83,6 +84,9 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
             if "state" in after:
                 lets[f"{lookup.name}_state"] = after["state"]
                 after |= _write_state(lookup.name)
+            if after and operation.method == "PATCH" and lookup.place[0] == "path" and not lookup.owned:
+                name = f"let.{lookup.name}.version"
+                after["version"] = braced(f"{name} + 1 if {ok} else {name}")
             lets[lookup.name + AFTER] = {"merge": [braced(f"let.{lookup.name}"), after | counted]}
             effects += _store_changed(lookup, "" if counted or errors else f"{ok} and ")
             effects += _store_latest(learned, lookup) if "state" in after else ()
@@ -117,7 +121,8 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Suc
         made = accounts.lets(scopes.lookups[operation], operation, lets)
         lets = {name: value for name, value in lets.items() if name not in made} | made
     if listing := learned.listings.get(operation):
-        lets |= listing_lets(scopes, listing, learned.listings.values())
+        prompts = write_prompts(learned, operation)
+        lets |= prompts | listing_lets(scopes, listing, learned.listings.values()) | prompts
         if entries := write_thing_entries(learned, operation):
             lets["entries"] = entries
         if "chosen" in lets and listing.per is None:

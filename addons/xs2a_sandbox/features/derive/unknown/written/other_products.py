@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
-from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
+from xs2a_sandbox.features.derive.unknown.things.operations import find_other_word
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation
 
@@ -20,7 +21,7 @@ def write_other_products(learned: LearnedInterface, written: Sequence[WrittenOpe
         for other in world.kinds:
             if not (words := _find_words(learned, kind, other)):
                 continue
-            are_alike, are_payments = _are_alike(kind, other), world.is_payment(kind) and world.is_payment(other)
+            are_alike, are_payments = kind.is_asked_like(other), world.is_payment(kind) and world.is_payment(other)
             for one in written:
                 is_cancellation = are_payments and one.value.get("method") == "DELETE"
                 if (are_alike or is_cancellation) and (made := _rewrite(one, other, kind, *words)):
@@ -29,21 +30,9 @@ def write_other_products(learned: LearnedInterface, written: Sequence[WrittenOpe
 
 def _find_words(learned: LearnedInterface, kind: ThingKind, other: ThingKind) -> tuple[str, str] | None:
     """Return the only words in which the paths differ that make things of two kinds with the same member for states."""
-    mine, theirs = kind.made_by, other.made_by
     machines = learned.scopes.machines.get(kind), learned.scopes.machines.get(other)
-    if None in machines or len({machine.member for machine in machines if machine}) != 1:
-        return None
-    if (mine.method, len(mine.pattern)) != (theirs.method, len(theirs.pattern)):
-        return None
-    pairs = [(their, my) for their, my in zip(theirs.pattern, mine.pattern, strict=True) if their != my]
-    (pair,) = pairs if len(pairs) == 1 else (("", ""),)
-    return (pair[0], pair[1]) if pair[0] and pair[1] else None
-
-
-def _are_alike(kind: ThingKind, other: ThingKind) -> bool:
-    """Return whether the requests for things of two kinds have mostly the same members."""
-    mine, theirs = ({place for place, _ in leaves(one.example.body)} for one in (kind, other))
-    return len(mine & theirs) * 2 > len(mine | theirs)
+    is_same = None not in machines and len({machine.member for machine in machines if machine}) == 1
+    return find_other_word(other.made_by, kind.made_by) if is_same else None
 
 
 def _rewrite(

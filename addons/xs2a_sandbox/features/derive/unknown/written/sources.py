@@ -67,8 +67,13 @@ def find_sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[st
     yield from below("query", scope["query"])
     yield from below("form", one.form)
     for name, thing in documents.items():
-        for part in ("of", "entered", "headers"):
-            yield from below(f"let.{name}.{part}", without_nonces(thing[part]) if part == "headers" else thing[part])
+        yield from below(f"let.{name}.of", thing["of"])
+        sent = dict(below(f"let.{name}.sent", thing["sent"]))
+        for source, value in below(f"let.{name}.entered", thing["entered"]):
+            # A later request can change what the first one has said.
+            first = source.replace(".entered", ".sent", 1)
+            yield (f"({source} or {first})" if first in sent else source), value
+        yield from below(f"let.{name}.headers", without_nonces(thing["headers"]))
     entered = ((f"let.{name}.entered", thing["entered"]) for name, thing in documents.items())
     for root, told in (("form", one.form), *entered):
         for name, value in (told or {}).items():

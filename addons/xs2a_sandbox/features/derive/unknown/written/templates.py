@@ -24,8 +24,12 @@ from xs2a_sandbox.redaction.values import DROPPED
 MISSING = object()
 _LEAST = 3
 _ERROR_CODE = re.compile(r"[A-Za-z]{1,8}[-_.]?\d{1,5}")
-_OF_SOME_PAGES = [f"{{{{ let.{name} }}}}" for name in ("previous_cursor", "next_cursor", "next_link", "next_page")]
+_OF_SOME_PAGES = [
+    f"{{{{ let.{name} }}}}" for name in ("previous_cursor", "next_cursor", "next_link", "next_page", "previous_link")
+]
 """What the first or the last page lacks."""
+_WRAPPED = re.compile(r"\{\{ \{'\w+': (let\.\w+)\} if \1 is not none else none \}\}")
+"""An object with one member, if the page has it."""
 
 
 class Templates:
@@ -97,8 +101,9 @@ class Templates:
             inner = [value.get(name, MISSING) if value is not MISSING else MISSING for value in values]
             is_partial = any(one is MISSING and outer is not MISSING for one, outer in zip(inner, values, strict=True))
             if not is_partial:
-                value = self._with_day(self.make(inner, (*place, name)), (*place, name))
-                is_optional = self._is_optional(value) or (value in _OF_SOME_PAGES and None not in inner)
+                value = _wrap(self._with_day(self.make(inner, (*place, name)), (*place, name)))
+                is_of_some = value in _OF_SOME_PAGES or _WRAPPED.fullmatch(str(value))
+                is_optional = self._is_optional(value) or (is_of_some and None not in inner)
                 made[f"{name}?" if is_optional else name] = value
             elif source := self._find(inner, (*place, name)) or self._find_wrapped(inner, (*place, name)):
                 made[f"{name}?"] = braced(source)
@@ -297,7 +302,7 @@ class Templates:
             v is MISSING for v in values
         ):
             return None
-        version = re.fullmatch(r"(\W*v?)(\d+)(\W*)", text)
+        version = re.fullmatch(r"(\W*v?|\W+[A-Za-z])(\d+)(\W*)", text)
         if version and (version[0] != version[2] or not all(value == text for value in values)):
             for source, _ in self._sources:
                 # A text that is only an expression would become a number.
@@ -409,6 +414,16 @@ class Templates:
             if all(is_equal(value, yes if flag else no) for flag, value in zip(flags, values, strict=True)):
                 return braced(f"{literal(yes)} if {source} else {literal(no)}")
         return None
+
+
+def _wrap(value: Any) -> Any:
+    """Return an expression for an object whose only member is a link that some pages lack: they lack the object."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, inner),) = value.items()
+        source = inner.removeprefix("{{ ").removesuffix(" }}") if inner in _OF_SOME_PAGES else ""
+        if name.endswith("?") and source.endswith("_link"):
+            return braced(f"{{{literal(name[:-1])}: {source}}} if {source} is not none else none")
+    return value
 
 
 def _plain(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Lists of what the app has made itself, such as its payments: entries are written as the answer about each of them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression
@@ -28,19 +28,25 @@ def write_thing_entries(learned: LearnedInterface, operation: LearnedOperation) 
         return None
     shown = {name for row in rows for name in row}
     give = {name: value for name, value in entry.items() if name.removesuffix("?") in shown}
-    give |= _find_members(learned, operation, listing.kind)
+    give |= find_members(_pairs(learned, operation, listing.kind))
     owner = find_owner(learned, operation, listing.kind) if _belong(learned, operation, listing.kind) else None
     source = f"let.{plural(listing.kind)}" + (" | reverse | list" if listing.is_newest_first else "")
     every = {"each": braced(source), "as": "thing"}
     return {**every, **({"when": owner} if owner else {}), "give": give}
 
 
-def _find_members(learned: LearnedInterface, operation: LearnedOperation, kind: ThingKind) -> dict[str, str]:
-    """Return expressions for the members that all entries have from the request of their thing, or when it was made."""
+def _pairs(
+    learned: LearnedInterface, operation: LearnedOperation, kind: ThingKind
+) -> list[tuple[LearnedThing, Mapping[str, Any]]]:
     place, pairs = learned.listings[operation].place, list[tuple[LearnedThing, Mapping[str, Any]]]()
     for one in operation.seen:
         rows = value_at(one.document, place) if learned.scopes.is_ok[one] else None
         pairs += [(thing, row) for row in rows or () for thing in kind.things if shows(thing, row)]
+    return pairs
+
+
+def find_members(pairs: Sequence[tuple[LearnedThing, Mapping[str, Any]]]) -> dict[str, str]:
+    """Return expressions for the members that all entries have from their thing, its request, or when it was made."""
     found: dict[str, str] = {}
     for name in pairs[0][1] if pairs else ():
         sources = [dict(_sources(thing, row.get(name))) for thing, row in pairs]
@@ -52,6 +58,9 @@ def _find_members(learned: LearnedInterface, operation: LearnedOperation, kind: 
 
 def _sources(thing: LearnedThing, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the expressions that give a value of a thing's entry."""
+    for key, (known, _) in thing.keys.items():
+        if is_equal(known, value):
+            yield f"thing.{'id' if key == thing.kind.id else key}", value
     for source, known in below("thing.sent", thing.created.body):
         if is_telling(value) and is_equal(known, value):
             yield source, value

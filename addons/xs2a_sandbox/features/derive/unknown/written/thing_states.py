@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from itertools import chain, combinations, islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, 
 from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.products import find_shared
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing
@@ -34,7 +35,7 @@ def write_first_state(scopes: ExchangeScopes, machine: StateMachine, oks: Succes
         mine = [body for body, first in firsts if first == state]
         theirs = [body for body, first in firsts if first != state]
         uncovered = (one.condition for one in machine.uncovered if one.before is None and one.after == state)
-        for is_so in (*uncovered, *_tell_apart(scopes, mine, theirs, "body")):
+        for is_so in (*uncovered, *tell_apart(scopes, mine, theirs, "body")):
             source = f"{literal(state)} if {is_so} else {source}"
             break
     for _, answer in oks if source == literal(machine.first) else ():
@@ -99,11 +100,9 @@ def _next_state(
     """Return the state to which an answer leads, as an expression. None: it changes no state."""
     if place := _asked_state(answer, machines):
         word: str | None = expression("body", place)
-    elif choice := _find_choice(answer, machines):
+    elif choice := _find_choice(learned.scopes, operation, answer, machines):
         chosen, groups = choice
-        words = {
-            text: state_after(learned.scopes, ones, machines, name) or f"{name}.state" for text, ones in groups.items()
-        }
+        words = {text: _state_chosen(learned.scopes, ones, machines, name) for text, ones in groups.items()}
         cases = (f"{state} if {source_of(chosen)} == {literal(text)}" for text, state in words.items())
         usual = max(groups, key=lambda text: len(groups[text]))
         # A word that has a pseudonym in the recording is likely to be the usual one.
@@ -119,11 +118,22 @@ def _next_state(
     return word
 
 
+def _state_chosen(
+    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machines: Sequence[StateMachine], name: str
+) -> str:
+    """Return the state after requests with one word. If nothing shows it, it is that of what the things are about."""
+    others = (state for other, state in _others_changed(scopes, ones, machines) if isinstance(state, str))
+    if word := state_after(scopes, ones, machines, name):
+        return word
+    guess = next(others, None)
+    return f"{name}.state" if guess is None else literal(write_in_style(guess, machines[0]))
+
+
 def state_after(
     scopes: ExchangeScopes, ones: Sequence[SeenExchange], machines: Sequence[StateMachine], name: str
 ) -> str | None:
     """Return the state after requests such as these, by kind of thing."""
-    words = _next_words(ones, machines)
+    words = _next_words(scopes, ones, machines)
     if not words:
         return None
     if len(set(map(str, words.values()))) == 1 and len(words) == len(machines):
@@ -136,8 +146,13 @@ def state_after(
     return word
 
 
-def _next_words(ones: Sequence[SeenExchange], machines: Sequence[StateMachine]) -> dict[str, Any]:
-    """Return the states after requests, by kind of thing. What one kind shows is a guess for the others."""
+def _next_words(
+    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machines: Sequence[StateMachine]
+) -> dict[str, Any]:
+    """Return the states after requests, by kind of thing. What one kind shows is a guess for the others.
+
+    A better guess is what has changed a thing together with another one, such as its challenge, that changes as here.
+    """
     words: dict[str, Any] = {}
     for machine in machines:
         for change in machine.by_request:
@@ -145,11 +160,26 @@ def _next_words(ones: Sequence[SeenExchange], machines: Sequence[StateMachine]) 
                 words.setdefault(machine.kind.name, change.after)
     for _, thing, state in _changes_by(ones, machines):
         words.setdefault(thing.kind.name, state)
+    for machine in machines:
+        others = _others_changed(scopes, ones, [machine])
+        for change in machine.by_request:
+            if not others.isdisjoint(_others_changed(scopes, [change.one], [machine])):
+                words.setdefault(machine.kind.name, change.after)
+        shared = find_shared(scopes.world, scopes.machines, machine, ones) if machine.kind.name not in words else None
+        words |= {machine.kind.name: shared} if shared is not None else {}
     known = next(iter(words.values()), None)
     for machine in machines if isinstance(known, str) else ():
         if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
             words[machine.kind.name] = write_in_style(str(known), machine)
     return words
+
+
+def _others_changed(
+    scopes: ExchangeScopes, ones: Sequence[SeenExchange], machines: Sequence[StateMachine]
+) -> KeysView[tuple[str, Any]]:
+    """Return the kinds and new states of what else these requests have changed."""
+    others = [machine for machine in scopes.machines.values() if machine not in machines]
+    return {(thing.kind.name, state): None for _, thing, state in _changes_by(ones, others)}.keys()
 
 
 def _decline(
@@ -192,7 +222,7 @@ def _states_by_member(
         mine = [body for body, state in changed if state == after]
         theirs = [body for body, state in changed if state != after]
         uncovered = (one.condition for one in machine.uncovered if one.one in ones and one.after == after)
-        told = chain(uncovered, _tell_apart(scopes, mine, theirs, sent))
+        told = chain(uncovered, tell_apart(scopes, mine, theirs, sent))
         yield from ((is_so, after) for is_so in islice(told, 1))
     yield from ((one.condition, one.after) for one in machine.uncovered if one.is_guess and one.one in ones)
 
@@ -208,11 +238,15 @@ def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place
 
 
 def _find_choice(
-    answer: AnswerClass, machines: Sequence[StateMachine]
+    scopes: ExchangeScopes, operation: LearnedOperation, answer: AnswerClass, machines: Sequence[StateMachine]
 ) -> tuple[Place, Mapping[str, Sequence[SeenExchange]]] | None:
-    """Return the place of a word on which the next state depends, such as a decision, and the requests by this word."""
-    changed = _changes_by(answer.seen, machines)
-    for place, _ in changed[0][0].slots() if changed else ():
+    """Return the place of a word on which the next state depends, such as a decision, and the requests by this word.
+
+    One change of each of two things is enough if the requests differ in nothing but this word.
+    """
+    named = {machine.kind: machine for lookup in scopes.lookups[operation] for machine in scopes.machines_of(lookup)}
+    changed, every = _changes_by(answer.seen, machines), _changes_by(answer.seen, list(named.values()))
+    for place, _ in every[0][0].slots() if every else ():
         words = [one.at(place) for one in answer.seen]
         are_words = all(isinstance(word, str) and _WORD.fullmatch(word) for word in words)
         if place[0] not in ("form", "body") or not are_words:
@@ -222,9 +256,18 @@ def _find_choice(
             states[thing.kind.name][str(one.at(place))].add(str(state))
         own = [list(by_word.values()) for by_word in states.values()]
         is_told = all(one.isdisjoint(other) for sets in own for one, other in combinations(sets, 2))
-        if is_told and any(len(sets) > 1 for sets in own) and len(set(words)) < len(changed):
+        is_told &= any(len(sets) > 1 for sets in own) and len(set(words)) < len(changed)
+        if is_told or _differ_only_in(place, [one for one, _, _ in every]):
             return place, {word: [one for one in answer.seen if one.at(place) == word] for word in dict.fromkeys(words)}
     return None
+
+
+def _differ_only_in(place: Place, ones: Sequence[SeenExchange]) -> bool:
+    """Return whether several requests differ in the word at a place, and have the same values at the others."""
+    places = dict.fromkeys(other for one in ones for other, _ in one.slots() if other[0] in ("form", "body"))
+    return len({str(one.at(place)) for one in ones}) > 1 and all(
+        len({str(one.at(other)) for one in ones}) == 1 for other in places if other != place
+    )
 
 
 def _other_choice(learned: LearnedInterface, operation: LearnedOperation, answer: AnswerClass) -> str | None:
@@ -292,7 +335,7 @@ def write_uncovered(scopes: ExchangeScopes, operation: LearnedOperation, machine
     return False
 
 
-def _tell_apart(scopes: ExchangeScopes, mine: Sequence[Any], theirs: Sequence[Any], source: str) -> Iterator[str]:
+def tell_apart(scopes: ExchangeScopes, mine: Sequence[Any], theirs: Sequence[Any], source: str) -> Iterator[str]:
     """Yield what is true only for some requests: they have a member, such as a date, or a word, such as `instant`."""
     having, *others = (dict(leaves(body)) for body in mine)
     lacking = [dict(leaves(body)) for body in theirs]
