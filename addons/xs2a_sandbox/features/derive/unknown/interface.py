@@ -80,7 +80,9 @@ def learn(tape: Tape) -> LearnedInterface:
             for answer in left
             if answer.status not in (404, 405) and not answer.seen[0].like
         ]
-    guess_uncovered(scopes, {one for one, own in checks.items() if any(c.condition.kind == "cover" for c in own)})
+    covering = {one for one, own in checks.items() if any(check.condition.kind == "cover" for check in own)}
+    taken = [each for balance in balances if balance.is_exact for each in balance.taken]
+    guess_uncovered(scopes, covering, {state for each in taken for state in each.states})
     add_endings(scopes, checks, classes)
     learned.checks = add_guesses(scopes, checks, classes)
     for named in accounts:

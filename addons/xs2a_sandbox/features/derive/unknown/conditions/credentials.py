@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from string import digits
 from typing import Any
 
@@ -122,13 +122,17 @@ def _match_mistakes(code: str) -> str:
 def _find_earlier_names(
     scopes: ExchangeScopes, operation: LearnedOperation, one: SeenExchange
 ) -> Iterator[tuple[Place, str]]:
-    """Yield what earlier requests about the things in this one said, and could be the customer's name."""
-    for lookup in scopes.lookups[operation]:
-        for root in ("entered", "headers"):
-            said = scopes.value(f"let.{lookup.name}.{root}", one, after=False)
-            for place, value in leaves(said) if isinstance(said, Mapping) else ():
-                if isinstance(value, str) and (root == "entered" or CUSTOMER.search(str(place[0]))):
-                    yield ("let", lookup.name, root, *place), value
+    """Yield what earlier requests about the things in this one said, and could be the customer's name.
+
+    What the bank has told, such as the id of a method, names no customer.
+    """
+    for root, lookup in product(("headers", "entered"), scopes.lookups[operation]):
+        said = scopes.value(f"let.{lookup.name}.{root}", one, after=False)
+        for place, value in leaves(said) if isinstance(said, Mapping) else ():
+            if not isinstance(value, str):
+                continue
+            if value not in scopes.told if root == "entered" else CUSTOMER.search(str(place[0])):
+                yield ("let", lookup.name, root, *place), value
 
 
 def _is_named(one: SeenExchange, place: Place) -> bool:

@@ -1,7 +1,7 @@
 """Balances that follow payments: a number of an account, less the amounts of the things in some states."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 from typing import Any
@@ -23,7 +23,7 @@ class Taken:
     """Things of a kind that reduce the balance of an account while they are in one of these states.
 
     Their requests have the amount at the place `amount`, where a star stands for all entries of a list. `of` is the
-    place of the account: in the thing's own request, or in the customer's form.
+    place of the account: in the thing's own request, or in the customer's form. Each thing takes a `fee`, too.
     """
 
     kind: ThingKind
@@ -32,6 +32,7 @@ class Taken:
     account: str | int
     member: str
     states: tuple[Any, ...]
+    fee: Decimal = Decimal()
 
 
 @dataclass(eq=False)
@@ -92,9 +93,11 @@ def _find_taken(
 ) -> tuple[Sequence[Taken], bool]:
     """Return the things that explain a balance, of one kind or else of two, and whether the numbers agree exactly."""
     before = {(kind, one): _before(scopes, kind, one) for kind in scopes.machines for one, _ in values}
+    without_fee = list(dict.fromkeys(_possible(scopes, per)))
+    fees = {kind: _find_fees(kind) for kind in scopes.machines}
     possible = {
         taken: [_sum(before[taken.kind, one], scopes.scope(one)["let"].get(per.name), taken) for one, _ in values]
-        for taken in _possible(scopes, per)
+        for taken in (*without_fee, *(replace(one, fee=fee) for one in without_fee for fee in fees[one.kind]))
     }
     accounts = [scopes.row_key(per, one) for one, _ in values]
     numbers = [_number(value) for _, value in values]
@@ -157,6 +160,15 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
                         yield Taken(kind, amount, of, account, name, _with_passed(machine, states))
 
 
+def _find_fees(kind: ThingKind) -> list[Decimal]:
+    """Return the amounts that all answers have when a thing is made, and that its request has not."""
+    told = [
+        {_number(value) for _, value in leaves(thing.created.document) if _is_money(value)} for thing in kind.things
+    ]
+    sent = {_number(value) for thing in kind.things for _, value in leaves(thing.created.body) if _is_money(value)}
+    return sorted(fee for fee in set.intersection(*told) - sent if fee > 0)
+
+
 def _with_passed(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...]:
     """Return states with those through which a thing passes by itself from one of them to another."""
     following = {change.before: change.after for change in machine.by_time}
@@ -204,7 +216,7 @@ def _sum(before: Sequence[tuple[Mapping[str, Any], Any]], account: Mapping[str, 
     own = (account or {}).get(taken.member)
     return sum(
         (
-            _amount(thing["sent"], taken.amount)
+            _amount(thing["sent"], taken.amount) + taken.fee
             for thing, state in before
             if state in taken.states and value_at(thing, taken.of) == own
         ),
@@ -240,7 +252,7 @@ def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
             scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
     if payers:
         example = dict(leaves(taken.kind.example.body)).get(taken.amount)
-        source = f"({number_source(example, source_of(amount))} or 0) > let.{balance.name}"
+        source = f"({number_source(example, source_of(amount))} or 0){_and_fee(taken)} > let.{balance.name}"
         scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
         if balance.is_exact:
             scopes.exact_amounts.add((operation, amount))
@@ -298,7 +310,7 @@ def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Ta
         amount = number_source(
             dict(leaves(taken.kind.example.body))[taken.amount], expression(f"{name}.sent", taken.amount)
         )
-        source = f"{name}.kind == {literal(taken.kind.name)} and ({amount} or 0) > let.{balance.name}"
+        source = f"{name}.kind == {literal(taken.kind.name)} and ({amount} or 0){_and_fee(taken)} > let.{balance.name}"
         scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", name=lookup.name))
         balance.payers[operation] = payer
 
@@ -374,9 +386,13 @@ def _read_amount(taken: Taken) -> str:
     """Return the expression for what the thing `thing` takes."""
     example = next(value for at, value in leaves(taken.kind.example.body) if taken.amount in (at, anywhere(at)))
     if "*" not in taken.amount:
-        return number_source(example, expression("thing.sent", taken.amount))
+        return number_source(example, expression("thing.sent", taken.amount)) + _and_fee(taken)
     at = taken.amount.index("*")
     member = literal(".".join(map(str, taken.amount[at + 1 :])))
     texts = f"{expression('thing.sent', taken.amount[:at])} | map(attribute={member})"
     texts += " | map('replace', ',', '.')" if "," in str(example) else ""
-    return f"{texts} | map('decimal') | sum"
+    return f"({texts} | map('decimal') | sum){_and_fee(taken)}"
+
+
+def _and_fee(taken: Taken) -> str:
+    return f" + ({literal(str(taken.fee))} | decimal)" if taken.fee else ""

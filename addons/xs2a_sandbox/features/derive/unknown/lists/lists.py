@@ -9,6 +9,7 @@ from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.conditions.classes import is_link
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, Pages, Paging, asked_values
 from xs2a_sandbox.features.derive.unknown.lists.paging import asked_number, find_paging
+from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import find_repeated_rows, lists_in
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
@@ -34,9 +35,11 @@ def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
             # The purposes of a token are not a list that apps read.
             continue
         oks = [one for one in operation.seen if scopes.is_ok[one] and one.document is not None and one.status == 200]
-        for place, first in _lists_in(oks[0].document) if oks else ():
-            pages = [(one, rows) for one in oks if (rows := dict(_lists_in(one.document)).get(place)) is not None]
+        for place, first in lists_in(oks[0].document) if oks else ():
+            pages = [(one, rows) for one in oks if (rows := dict(lists_in(one.document)).get(place)) is not None]
             is_list = not _only_refer(first) and not _is_fixed(pages)
+            ones, rows_of = zip(*pages, strict=True) if pages else ((), ())
+            is_list = is_list and not (ones and find_repeated_rows(scopes, ones, rows_of))
             if is_list and len(pages) * 2 > len(oks) and any(rows for _, rows in pages):
                 found[operation] = _listing(scopes, operation, place, pages)
                 break
@@ -47,15 +50,6 @@ def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
     for listing in found.values():
         _add_values(scopes, listing)
     return found
-
-
-def _lists_in(document: Any) -> Iterator[tuple[Place, list[dict[str, Any]]]]:
-    """Yield the lists of objects in an answer, with their places."""
-    for name, inner in document.items() if isinstance(document, Mapping) else ():
-        if isinstance(inner, list) and all(isinstance(row, dict) for row in inner):
-            yield (name,), inner
-        else:
-            yield from (((name, *place), rows) for place, rows in _lists_in(inner))
 
 
 def _around(listing: Listing) -> set[Place]:

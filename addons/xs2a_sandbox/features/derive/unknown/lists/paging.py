@@ -60,7 +60,7 @@ def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagin
                         _fill_gap(entries, start, before)
                     break
     is_paged = paging.page or paging.cursor or paging.skip
-    links = dict(_find_links(listing, pages, replace(paging, default=longest, size=size))) if is_paged else {}
+    links = dict(_find_addresses(listing, pages, replace(paging, default=longest, size=size))) if is_paged else {}
     default = longest if (paging.page or paging.skip) and not size else 0
     size = size or _refused_size(scopes, listing, pages)
     return replace(paging, size=size, default=default or _default_size(scopes, listing, pages, size), links=links)
@@ -75,7 +75,7 @@ def _counts_from_zero(pages: Pages, place: Place) -> bool:
     )
 
 
-def _find_links(listing: Listing, pages: Pages, paging: Paging) -> Iterator[tuple[str, PageLink]]:
+def _find_addresses(listing: Listing, pages: Pages, paging: Paging) -> Iterator[tuple[str, PageLink]]:
     """Yield the addresses of other pages in answers: what each is, if that is true for all answers that have it."""
     found: dict[Place, list[tuple[set[str], SeenExchange, str]]] = {}
     for one, rows in pages:

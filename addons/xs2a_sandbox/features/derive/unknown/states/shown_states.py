@@ -67,7 +67,7 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             if other is not thing and other.created.number < one.number:
                 other.events.append(one)
                 said = list(_said_of(other.kind, document))
-                own = [] if said and _is_about(thing, document) else document.items()
+                own = [] if said and _is_about(thing, document) else _own_words(document)
                 shown[other] += [(one, name, value) for name, value in (*said, *own) if is_word(value)]
         if thing is None:
             continue
@@ -104,6 +104,14 @@ def find_shown(world: World) -> dict[LearnedThing, list[tuple[SeenExchange, str,
             if place != world.envelope and is_own:
                 shown[thing].append((one, name, value))
     return shown
+
+
+def _own_words(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the members of an entry, also those of an object in it that has no id: `state: {word: done}`."""
+    for name, value in document.items():
+        yield name, value
+        if isinstance(value, Mapping) and "id" not in value:
+            yield from value.items()
 
 
 def _is_about(thing: LearnedThing | None, document: Mapping[str, Any]) -> bool:

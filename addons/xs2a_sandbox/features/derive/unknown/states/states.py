@@ -133,9 +133,11 @@ def _explain(world: World, machine: StateMachine, thing: LearnedThing, deciding:
                 if c.before == before and is_alike(world, c.one, decision) and _says_same(c.one, decision)
             )
             decided = next(alike, DECIDED)
+            if decided != after and _waits_until_cancelled(machine, thing, causes[-1], after):
+                decided = after
             _add_request(world, machine, thing, ByRequest(before, decided, decision))
             before, changed = decided, decision
-            causes = [one for one in causes if one.number > decision.number]
+            causes = [one for one in causes if one.number > decision.number and before != after]
         if causes:
             changed = next((one for one in reversed(causes) if world.operation_of[one] in deciding), causes[-1])
             # The thing may have been in another state first, from which it goes on by itself.
@@ -305,6 +307,17 @@ def _hidden_decision(world: World, causes: Sequence[SeenExchange], shown: SeenEx
         return None
     is_later = causes[-1] is not decisions[-1] or (shown.time - decisions[-1].time).total_seconds() >= _DAY
     return decisions[-1] if is_later else None
+
+
+def _waits_until_cancelled(machine: StateMachine, thing: LearnedThing, cause: SeenExchange, state: Any) -> bool:
+    """Return whether a state in the answer to a DELETE is that of a payment which waits for the day in its request.
+
+    The DELETE has not cancelled it yet: the state changes once more, and other payments have no such day.
+    """
+    days = [place for place, value in leaves(thing.created.body) if date_form(value)]
+    others = [other for other in machine.kind.things if other is not thing]
+    is_own = any(all(value_at(other.created.body, place) is None for other in others) for place in days)
+    return cause.method == "DELETE" and is_own and bool(others) and thing.states[-1][1] != state
 
 
 def _find_refused(

@@ -22,21 +22,22 @@ def add_uncovered(scopes: ExchangeScopes) -> None:
         machine.uncovered = list(_find(scopes, machine))
 
 
-def guess_uncovered(scopes: ExchangeScopes, checked: Collection[LearnedOperation]) -> None:
+def guess_uncovered(scopes: ExchangeScopes, checked: Collection[LearnedOperation], paid: Collection[Any]) -> None:
     """Guess that the customer's decision rejects a payment that the balance does not cover.
 
-    Only if the recording does not show what happens then: `checked` are the operations that refuse such payments.
+    Only if the recording does not show what happens then: `checked` are the operations that refuse such payments. In
+    the states `paid`, payments have reduced a balance.
     """
     for machine in scopes.machines.values():
         deciding = [change for change in machine.by_request if change.before == machine.first and change.one.form]
         operations = {scopes.world.operation_of[change.one] for change in deciding}
         is_known = machine.uncovered or not operations.isdisjoint(checked) or machine.kind.made_by in checked
-        ends = [change.after for change in deciding if change.after in machine.lasts]
+        ends = [change.after for change in deciding if change.after in machine.lasts and change.after not in paid]
         for change in deciding if not is_known else ():
             operation = scopes.world.operation_of[change.one]
             own = f"kind == {literal(machine.kind.name)}"
             cover = next((one for one in scopes.covers.get(operation, ()) if own in one.source), None)
-            if cover and change.after not in machine.lasts:
+            if cover and change.after not in ends:
                 after = ends[0] if ends else guess_word("declined", machine)
                 machine.uncovered.append(IfUncovered(change.before, after, cover.source, change.one, is_guess=True))
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import find_repeated_rows, is_same
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
@@ -64,6 +65,9 @@ class Templates:
             return braced(source)
         if all(isinstance(value, Mapping) for value in there) and there:
             return self._make_object(values, place)
+        is_list = len(there) == len(values) and all(isinstance(value, list) for value in there) and there
+        if is_list and (source := find_repeated_rows(self._scopes, self._ones, values)):
+            return self._repeat_rows(source, values)
         if all(isinstance(value, list) for value in there) and len({len(value) for value in there}) == 1:
             rows = [value if value is not MISSING else [MISSING] * len(there[0]) for value in values]
             return [self.make([row[at] for row in rows], (*place, at)) for at in range(len(there[0]))]
@@ -79,6 +83,26 @@ class Templates:
             rest = [{name: inner for name, inner in value.items() if name not in names} for value in values]
             return {"merge": [braced(sent), self._make_members(rest, place)]}
         return self._make_members(values, place)
+
+    def _repeat_rows(self, source: str, values: Sequence[Any]) -> dict[str, Any]:
+        """Return the template for a list that repeats one of the request. Other members follow the thing's state."""
+        state = f"{source.partition('.sent')[0]}.state"
+        told = [
+            (sent, row, str(self._scopes.value(state, one)), at)
+            for one, rows in zip(self._ones, values, strict=True)
+            for at, (sent, row) in enumerate(zip(self._scopes.value(source, one), rows, strict=True))
+        ]
+        give: dict[str, Any] = {}
+        for name in dict.fromkeys(name for _, row, _, _ in told for name in row):
+            having = [(sent.get(name), row[name], word, at) for sent, row, word, at in told if name in row]
+            # Pseudonyms of an amount differ if it is written in another way.
+            is_hidden = self._scopes.is_redacted and all(_are_alike(sent, value) for sent, value, _, _ in having)
+            if is_hidden or all(is_same(sent, value) for sent, value, _, _ in having):
+                is_optional = len(having) < len(told)
+                give[f"{name}?" if is_optional else name] = braced(expression("entry", (name,)))
+            elif len(having) == len(told):
+                give[name] = _write_by_state(state, [(value, word, at) for _, value, word, at in having])
+        return {"each": braced(source), "give": give}
 
     def _repeated(self, values: Sequence[Any]) -> str | None:
         """Return the request that made the thing, if the answer repeats all its members."""
@@ -414,6 +438,27 @@ class Templates:
             if all(is_equal(value, yes if flag else no) for flag, value in zip(flags, values, strict=True)):
                 return braced(f"{literal(yes)} if {source} else {literal(no)}")
         return None
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    return isinstance(one, Mapping) and dict(leaves(one)).keys() == dict(leaves(other)).keys()
+
+
+def _write_by_state(state: str, told: Sequence[tuple[Any, str, int]]) -> Any:
+    """Return the template for a member of the entries of a thing, by its state and by the number of the entry."""
+    for start in (0, 1):
+        if all(value == at + start for value, _, at in told):
+            return braced(f"index + {start}")
+    if all(value == told[0][0] for value, _, _ in told) or not all(isinstance(value, str) for value, _, _ in told):
+        return told[0][0]
+    by_state: dict[str, dict[int, Any]] = {}
+    for value, word, at in sorted(told, key=lambda one: one[2]):
+        by_state.setdefault(word, {})[at] = value
+    words = {word: list(values.values()) for word, values in by_state.items()}
+    if all(len(set(map(str, values))) == 1 for values in words.values()):
+        return braced(f"{literal({word: values[0] for word, values in words.items()})}[{state}] or {state}")
+    known = f"({literal(words)}[{state}] or [{state}])"
+    return braced(f"{known}[index] or ({known} | last)")
 
 
 def _wrap(value: Any) -> Any:

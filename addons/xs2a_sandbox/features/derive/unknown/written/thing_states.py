@@ -12,10 +12,10 @@ from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_words
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
-from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, StateMachine
 from xs2a_sandbox.features.derive.unknown.states.products import find_shared
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -155,9 +155,8 @@ def _next_words(
     """
     words: dict[str, Any] = {}
     for machine in machines:
-        for change in machine.by_request:
-            if change.one in ones:
-                words.setdefault(machine.kind.name, change.after)
+        if usual := _find_usual([change for change in machine.by_request if change.one in ones], machine):
+            words[machine.kind.name] = usual.after
     for _, thing, state in _changes_by(ones, machines):
         words.setdefault(thing.kind.name, state)
     for machine in machines:
@@ -172,6 +171,22 @@ def _next_words(
         if machine.kind.name not in words and all(isinstance(word, str) for word in machine.words):
             words[machine.kind.name] = write_in_style(str(known), machine)
     return words
+
+
+def _find_usual(changes: Sequence[ByRequest], machine: StateMachine) -> ByRequest | None:
+    """Return the first change that does not happen only to things with one more member, such as a later day."""
+    bodies = {
+        change.number: {anywhere(place) for place, _ in leaves(thing.created.body)}
+        for thing in machine.kind.things
+        for change in thing.changes
+    }
+
+    def has_more(change: ByRequest, other: ByRequest) -> bool:
+        mine, theirs = (bodies.get(one.one.number, set()) for one in (change, other))
+        return change.after != other.after and mine > theirs
+
+    same = [one for one in changes if one.before == changes[0].before]
+    return next((one for one in same if not any(has_more(one, other) for other in same)), None)
 
 
 def _others_changed(
@@ -214,17 +229,31 @@ def _states_by_member(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the states after requests that are not the usual one, with what is true only for things that get it."""
     changed = [
-        (thing.created.body, state)
-        for _, thing, state in _changes_by(ones, [machine])
+        (thing.created.body, _find_start(scopes, machine, thing, one, sent.removesuffix(".sent")), state)
+        for one, thing, state in _changes_by(ones, [machine])
         if isinstance(thing.created.body, dict)
     ]
-    for after in [state for state in dict.fromkeys(state for _, state in changed) if state != usual]:
-        mine = [body for body, state in changed if state == after]
-        theirs = [body for body, state in changed if state != after]
+    starts = {start for _, start, _ in changed}
+    for start, after in dict.fromkeys((start, state) for _, start, state in changed if state != usual):
+        mine = [body for body, begin, state in changed if (begin, state) == (start, after)]
+        theirs = [body for body, begin, state in changed if begin == start and state != after]
         uncovered = (one.condition for one in machine.uncovered if one.one in ones and one.after == after)
-        told = chain(uncovered, tell_apart(scopes, mine, theirs, sent))
-        yield from ((is_so, after) for is_so in islice(told, 1))
+        told = chain(uncovered, tell_apart(scopes, mine, theirs, sent) if theirs else [start])
+        guard = f"{start} and " if theirs and len(starts) > 1 else ""
+        yield from ((guard + is_so, after) for is_so in islice(told, 1))
     yield from ((one.condition, one.after) for one in machine.uncovered if one.is_guess and one.one in ones)
+
+
+def _find_start(
+    scopes: ExchangeScopes, machine: StateMachine, thing: LearnedThing, one: SeenExchange, name: str
+) -> str:
+    """Return what tells where a request finds a thing: the page of its cancellation, or else the state before."""
+    for use, named in scopes.world.named(one):
+        if named is thing and use.place[0] == "path" and thing.kind.is_told_late(use.key):
+            return f"{source_of(use.place)} == {expression(name, (use.key,))}"
+    earlier = [change.state for change in thing.changes if change.number < one.number]
+    first = machine.first if thing.first is None else thing.first
+    return f"{name}.state == {literal(earlier[-1] if earlier else first)}"
 
 
 def _asked_state(answer: AnswerClass, machines: Sequence[StateMachine]) -> Place | None:
