@@ -2,19 +2,17 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any
 
 from xs2a_sandbox.cassette.call import patched
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
-from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.errors import ExpressionError
-from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
-from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, find_iban_country, read_number
+from xs2a_sandbox.features.derive.expression_text import braced
+from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
+from xs2a_sandbox.features.derive.unknown.recorded.forms import find_iban_country, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange, answer_values, parts
@@ -22,42 +20,17 @@ from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, Stat
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states.states import unix_seconds
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup, find_lookups, find_secondary
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.repeated_members import RepeatedMembers, find_repeated_members
-from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, World, pick, separator
-from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.features.derive.unknown.things.request_keys import find_nonces, find_request_key
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World, pick
 
 AFTER = "_after"
 USES = "_uses"
 """The end of the name of the value that says how often a thing was used today."""
 AGAIN = "again"
 """The named value with the thing that the same request has made before."""
-_REQUEST_ID = re.compile(r"idempotency|request.?(id|token|key)$")
-
-
-@dataclass(frozen=True)
-class ThingLookup:
-    """A value `let.NAME` of an operation: the thing that a place of the request names.
-
-    With `owned`, the place names another thing, such as a token, which belongs to this one.
-    """
-
-    name: str
-    place: Place
-    word: int | None
-    kinds: tuple[tuple[ThingKind, str], ...] = ()
-    rows: Rows | None = None
-    owned: str = ""
-
-    @property
-    def source(self) -> str:
-        """The id in the request, or of the thing that is named, as an expression."""
-        if self.owned:
-            return f"({expression('let', (self.owned, 'of', self.name, 'id'))} ~ '')"
-        text = expression(str(self.place[0]), self.place[1:])
-        if self.word is not None:
-            return f"({text} | split({literal(separator(self.place))}))[{self.word}]"
-        return f"({text} ~ '')" if self.place[0] == "body" else text
 
 
 class _Lets(dict[str, Any]):
@@ -91,9 +64,9 @@ class ExchangeScopes:
         self.lifetimes = {thing: next(told_lifetimes(thing, self.offset), None) for thing in world.things}
         tokens = {thing.kind for thing, seconds in self.lifetimes.items() if seconds}
         tokens |= {use.kind for own in world.uses.values() for use in own if use.place == ("headers", "authorization")}
-        self.lookups = {operation: list(_lookups(world, operation, tokens)) for operation in world.operations}
-        self.secondary = {operation: list(_secondary(world, operation)) for operation in world.operations}
-        self.nonces = _nonces(world)
+        self.lookups = {operation: list(find_lookups(world, operation, tokens)) for operation in world.operations}
+        self.secondary = {operation: list(find_secondary(world, operation)) for operation in world.operations}
+        self.nonces = find_nonces(world)
         self._edits_of: dict[LearnedThing, set[int]] = {}
         self._owners_of: dict[LearnedThing, dict[str, LearnedThing]] = {}
         for operation in world.operations:
@@ -102,7 +75,7 @@ class ExchangeScopes:
         self.is_redacted = world.ids.is_redacted
         self.iban_country = self._find_iban_country()
         self.request_keys = {
-            kind.made_by: place for kind in world.kinds if (place := _find_request_key(world, kind, self.nonces))
+            kind.made_by: place for kind in world.kinds if (place := find_request_key(world, kind, self.nonces))
         }
         links = [one.answer_headers.get("location") for one in world.operation_of if one.status in REDIRECTS]
         codes = {text for link in links for text in parts(link) if world.ids.has(text)}
@@ -234,7 +207,7 @@ class ExchangeScopes:
         own = self.lookups[operation]
         is_decision = any(one.status in REDIRECTS for one in operation.seen) or self._decides_about_other(operation)
         places = ("headers", "path", "form") if is_decision else ("headers", "form")
-        own_tokens = [one for one in own if one.place[0] in places or self._is_token(one) or _is_code(one)]
+        own_tokens = [one for one in own if one.place[0] in places or self._is_token(one) or one.is_code]
         for lookup in [one for one in own_tokens if not one.rows]:
             tokens = {thing for one in operation.seen for other, thing in self.found(one) if other is lookup}
             if lookup.place[0] == "path":
@@ -447,103 +420,3 @@ class ExchangeScopes:
 
 def plural(kind: ThingKind) -> str:
     return f"all_{kind.name}"
-
-
-def _lookups(world: World, operation: LearnedOperation, tokens: Collection[ThingKind]) -> Iterator[ThingLookup]:
-    taken: set[str] = set()
-    groups: dict[tuple[Place, int | None], list[tuple[ThingKind, str]]] = {}
-    for use in world.uses.get(operation, ()):
-        if use.key == use.kind.id or use.place[0] == "path":
-            groups.setdefault((use.place, use.word), []).append((use.kind, use.key))
-    known = {kind for kinds in groups.values() for kind, _ in kinds}
-    for use in world.uses.get(operation, ()):
-        # A code can be the only name of a thing that a request has.
-        if (
-            use.key != use.kind.id
-            and use.kind not in known
-            and (use.place[0] == "form" or use.kind.made_by is not operation or use.kind in tokens)
-        ):
-            groups.setdefault((use.place, use.word), []).append((use.kind, use.key))
-    ordered = sorted(groups.items(), key=lambda group: group[0][0][0] != "path")
-    for (place, word), kinds in ordered:
-        name = kinds[0][0].name if len(kinds) == 1 else str(place[-1])
-        if name in taken:
-            name = f"{name}_in_{place[0]}"
-        taken.add(name)
-        yield ThingLookup(name.replace("-", "_"), place, word, tuple(kinds))
-    for place, one in world.row_uses.get(operation, ()):
-        if one.name not in taken:
-            taken.add(one.name)
-            yield ThingLookup(one.name, place, None, rows=one)
-
-
-def _secondary(world: World, operation: LearnedOperation) -> Iterator[tuple[Place, str]]:
-    """Yield the places where a request must repeat a secret of the thing, and the name of the secret."""
-    for use in world.uses.get(operation, ()):
-        if use.key != use.kind.id and use.place[0] != "path":
-            yield use.place, use.key
-
-
-def _is_code(lookup: ThingLookup) -> bool:
-    return any(kind.is_code for kind, _ in lookup.kinds)
-
-
-def _nonces(world: World) -> set[Place]:
-    """Return the headers that have another value in nearly every request, and the members with other UUIDs or times."""
-    values: dict[Place, list[str]] = {}
-    for one in world.operation_of:
-        for place, value in one.slots():
-            if place[0] in ("headers", "body") and isinstance(value, str):
-                values.setdefault(place, []).append(value)
-    keys = {text for thing in world.things for text in thing.key_texts}
-    return {
-        place
-        for place, ones in values.items()
-        if len(ones) > 3 and len(set(ones)) > 0.7 * len(ones)
-        if place[0] == "headers" or (keys.isdisjoint(ones) and all(map(_is_of_one_request, ones)))
-    }
-
-
-def _is_of_one_request(text: str) -> bool:
-    form = date_form(text)
-    return FORMATS["uuid"](text) or (form is not None and form.has_time)
-
-
-def _find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) -> Place | None:
-    """Return the place of the key with which the bank recognises a request that makes a thing if it is sent again.
-
-    This is a header with such a name, or a value that differs for all things, and that a later request had, too. The
-    fewer requests had it, the less it was an accident.
-    """
-    first, uses = kind.example, world.uses.get(kind.made_by, ())
-    named = {use.place for use in uses}
-    if any(use.kind is kind and use.place[0] == "path" for use in uses):
-        return None
-    repeated: dict[Place, int] = {}
-    for place in [*(("headers", name) for name in first.headers), *places_in([first])]:
-        made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
-        is_own = len(made) == len(kind.things) and DROPPED not in made and place not in named
-        if is_own and (len(made) > 1 if place[0] == "headers" else all(map(_could_be_key, made))):
-            later = [one for one in kind.made_by.seen if one.number > made.get(str(one.at(place)), one.number)]
-            repeated |= {place: len(later)} if later else {}
-    said = [name for name in first.headers if first.method == "POST" and _REQUEST_ID.search(name)]
-    # If requests also have an id for the log, one that was sent twice is that of the thing.
-    keys = [name for name in said if ("headers", name) in repeated]
-    keys += sorted((str(place[1]) for place in repeated if place[0] == "headers"), key=lambda n: repeated["headers", n])
-    named_by_errors = [place for place in repeated if place[0] == "body" and _is_named_by_errors(world, kind, place)]
-    if named_by_errors and not keys:
-        return named_by_errors[0]
-    keys += [name for name in said if ("headers", name) in nonces or first.headers[name] == DROPPED]
-    return ("headers", keys[0]) if keys else min(repeated, key=lambda place: repeated[place], default=None)
-
-
-def _is_named_by_errors(world: World, kind: ThingKind, place: Place) -> bool:
-    """Return whether the bank has refused a value that made a thing before, and has named its place."""
-    made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
-    known = (one for one in kind.made_by.seen if one.number > made.get(str(one.at(place)), one.number))
-    refused = (one for one in known if not world.is_ok[one])
-    return any(str(place[-1]) in re.findall(r"\w+", str(value)) for one in refused for _, value in leaves(one.document))
-
-
-def _could_be_key(text: str) -> bool:
-    return read_number(text) is None and not date_form(text) and text[:1] not in ("{", "[")

@@ -12,10 +12,11 @@ from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_w
 from xs2a_sandbox.features.derive.unknown.recorded.forms import NICE, date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.scopes import AGAIN, ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word, write_in_style
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.redaction.vocabulary import humps

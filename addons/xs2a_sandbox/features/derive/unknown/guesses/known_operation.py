@@ -12,7 +12,8 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.guesses.error_codes import change_status, find_free_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 _PAGE = "<!doctype html><html><body><p>There is nothing to decide here.</p></body></html>"

@@ -12,8 +12,9 @@ from xs2a_sandbox.features.derive.unknown.conditions.on_things import is_over, r
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import DELETED, ByRequest
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 

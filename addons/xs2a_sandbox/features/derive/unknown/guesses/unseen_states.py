@@ -10,7 +10,8 @@ from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass,
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 _REASON = "what the answers in all recorded states have"

@@ -12,8 +12,9 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import count_digits, da
 from xs2a_sandbox.features.derive.unknown.recorded.names import identifier
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, write_account
 

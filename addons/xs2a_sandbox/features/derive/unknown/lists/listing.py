@@ -7,7 +7,8 @@ from typing import Any
 from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 

@@ -11,7 +11,8 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.recorded.forms import pattern_of
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, change_texts, leaves, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup, plural
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import Rows, ThingKind
 

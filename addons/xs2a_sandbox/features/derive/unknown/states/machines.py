@@ -1,13 +1,13 @@
 """The states of a kind of thing, and what changes them: requests, time, reading, newer things, and payments."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
+from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 
 DELETED = "deleted"
 DECIDED = "decided"
@@ -159,3 +159,17 @@ class StateMachine:
             new = {one.after for one in self.changes if one.before in new} - found
             found |= new
         return found
+
+
+def changes_by(
+    ones: Sequence[SeenExchange], machines: Sequence[StateMachine]
+) -> list[tuple[SeenExchange, LearnedThing, Any]]:
+    """Return the changes of state by these requests."""
+    by_number = {one.number: one for one in ones}
+    return [
+        (by_number[change.number], thing, change.state)
+        for machine in machines
+        for thing in machine.kind.things
+        for change in thing.changes
+        if change.by == "request" and change.number in by_number
+    ]

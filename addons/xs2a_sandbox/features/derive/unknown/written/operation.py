@@ -13,8 +13,9 @@ from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
 from xs2a_sandbox.features.derive.unknown.lists.named_accounts import TICKED
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.answers import adopt_answer, show_thing, write_answer, write_page

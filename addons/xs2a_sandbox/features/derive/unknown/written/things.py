@@ -5,7 +5,8 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import Successes
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, ThingLookup
+from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
