@@ -38,10 +38,12 @@ from tests.foreign_banks import (
     kataja_journeys,
     kupa_journeys,
     lech_journeys,
+    mersey_journeys,
     morava_journeys,
     mures_journeys,
     narew_journeys,
     nemunas_journeys,
+    neretva_journeys,
     notec_journeys,
     odra_journeys,
     platte_journeys,
@@ -88,10 +90,12 @@ from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.lech import Lech
+from tests.foreign_banks.mersey import Mersey
 from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.mures import Mures
 from tests.foreign_banks.narew import Narew
 from tests.foreign_banks.nemunas import Nemunas
+from tests.foreign_banks.neretva import Neretva
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.odra import Odra
@@ -1041,5 +1045,19 @@ BANKS = {
         bodrog_journeys.second,
         r'TC-\d{6}-\d{10}|\d{6}TB\d{11}|(?<=authorisations/)[0-9a-f-]{36}|(?<="authorisationId": ")[0-9a-f-]{36}',
         "consentStatus|transactionStatus|scaStatus",
+    ),
+    "mersey": Foreign(
+        Mersey,
+        mersey_journeys.first,
+        mersey_journeys.second,
+        r"\bMP\.\d{4}-[A-Z]{2}|\bogo-[a-z]{5}\d{3}",
+        "standing|stage",
+    ),
+    "neretva": Foreign(
+        Neretva,
+        neretva_journeys.first,
+        neretva_journeys.second,
+        r"\b(?:NC-26-[0-9A-Z]{6}|26PX\d{8})",
+        "consentState|paymentState|step",
     ),
 }

@@ -1,7 +1,7 @@
 """The recording as expressions see it: for every exchange the roots that a cassette would have, and the things then."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
@@ -110,6 +110,17 @@ class ExchangeScopes:
             for place in {place for places in told for place in places}
             if sum(place in own for own in told) * 2 > len(told)
         )
+
+    @cached_property
+    def app_headers(self) -> dict[str, str]:
+        """The headers that most accepted requests have with one value, such as the key of the app."""
+        oks = [one for one, is_ok in self.is_ok.items() if is_ok]
+        told: defaultdict[str, set[str]] = defaultdict(set)
+        counts: Counter[str] = Counter(name for one in oks for name in one.headers)
+        for one in oks:
+            for name, value in one.headers.items():
+                told[name].add(value)
+        return {name: min(values) for name, values in told.items() if len(values) == 1 and counts[name] * 2 > len(oks)}
 
     def _find_iban_country(self) -> str | None:
         """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""

@@ -8,10 +8,10 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import (
-    CUSTOMER,
     conditions_on_codes,
     conditions_on_customers,
     conditions_on_secrets,
+    names_customer,
 )
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import conditions_on_things
 from xs2a_sandbox.features.derive.unknown.conditions.on_values import conditions_on_value, limits
@@ -125,7 +125,7 @@ def _on_headers(
         is_precondition = name.startswith("if-")
         named = [lookup for lookups in scopes.lookups.values() for lookup in lookups if lookup.place == place]
         names_thing = any(map(scopes.machines_of, named))
-        rank = _LAST if is_success and CUSTOMER.search(name) else 21 if is_precondition else 4 if names_thing else 0
+        rank = _LAST if is_success and names_customer(name) else 21 if is_precondition else 4 if names_thing else 0
         yield Condition(f"{source} is none", rank, "missing", place)
         values = {one.headers[name] for one in others}
         if place in scopes.nonces or place in scopes.request_keys.values():
@@ -139,7 +139,8 @@ def _on_headers(
             (value,) = values
             if _is_of_body(scopes, name):
                 continue
-            yield Condition(f"{source} != {literal(value)}", 3, "header", place)
+            is_of_app = scopes.app_headers.get(name) == value and all(one.status == 401 for one in wanted)
+            yield Condition(f"{source} != {literal(value)}", 1 if is_of_app else 3, "header", place)
             for one in wanted:
                 if name in one.headers and one.headers[name] != value:
                     yield Condition(f"{source} == {literal(one.headers[name])}", 2, "header", place)

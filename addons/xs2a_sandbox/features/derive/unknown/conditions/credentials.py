@@ -20,8 +20,16 @@ from xs2a_sandbox.redaction.values import DROPPED
 _SECRETS = "our_secrets"
 """The collection with the secrets that each name was first let in with."""
 _CODE = re.compile(r"\d{4,8}")
-CUSTOMER = re.compile("psu|user|customer|login")
-"""Words in the names of headers with the name of a customer."""
+_CUSTOMER = re.compile("psu|user|customer|login")
+"""Words in the names of headers and members with the name of a customer."""
+_DEVICE = re.compile("address|agent|device|port|accept|http|geo|date|ip$")
+"""Words in the names of those about the customer's device."""
+
+
+def names_customer(member: str) -> bool:
+    """Return whether a header or member has such a name that its value can be that of a customer."""
+    name = member.lower()
+    return bool(_CUSTOMER.search(name)) and not _DEVICE.search(name)
 
 
 def conditions_on_secrets(
@@ -49,6 +57,7 @@ def conditions_on_secrets(
             for place, value in one.slots()
             if place not in ids | offered | scopes.nonces
             if not isinstance(value, Mapping | list) and not any(isinstance(step, int) for step in place)
+            if place[0] != "headers" or place[1] not in scopes.app_headers or names_customer(str(place[1]))
         }
         in_path = {place: value for place, value in one.values() if place[0] == "path" and place not in ids}
         near = [pair for pair in permutations(values, 2) if len(pair[0]) == 2 or pair[0][:-1] == pair[1][:-1]]
@@ -127,12 +136,13 @@ def _find_earlier_names(
 
     What the bank has told, such as the id of a method, names no customer.
     """
-    for root, lookup in product(("headers", "entered"), scopes.lookups[operation]):
+    for root, lookup in product(("headers", "sent", "entered"), scopes.lookups[operation]):
         said = scopes.value(f"let.{lookup.name}.{root}", one, after=False)
         for place, value in leaves(said) if isinstance(said, Mapping) else ():
             if not isinstance(value, str):
                 continue
-            if value not in scopes.told if root == "entered" else CUSTOMER.search(str(place[0])):
+            is_customer = names_customer(str(place[-1]))
+            if value not in scopes.told if root == "entered" else is_customer:
                 yield ("let", lookup.name, root, *place), value
 
 

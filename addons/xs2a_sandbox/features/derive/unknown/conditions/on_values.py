@@ -84,7 +84,7 @@ def conditions_on_value(
         yield Condition(f"{guard}{source} is not number", 51, "form", place)
         if all(value > 0 for value in good):
             yield Condition(f"{source} is number and ({source} or 0) <= 0", 54, "form", place)
-    if not is_success:
+    if not is_success and not any(one.status == 401 for one in wanted):
         yield from limits(place, wanted, others, scopes.error_codes)
 
 

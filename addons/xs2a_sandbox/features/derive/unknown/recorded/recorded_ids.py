@@ -38,6 +38,9 @@ def find_ids(seen: Sequence[SeenExchange]) -> RecordedIds:
     used = {segment for one in seen for segment in one.path}
     random = [column for column in columns.values() if len(column) > 1 and all(map(_is_random, column))]
     most += [column for column in random if len(column & used) > (0 if min(column).isupper() else 1)]
+    # Different texts of one member that are all in paths, such as `aprmrafhmt`, are shorter ids.
+    named = (column for (_, position, *_), column in columns.items() if position == 0 and len(column & used) > 1)
+    most += [column for column in named if not any(is_words(text.lower()) for text in column)]
     return RecordedIds(ids.is_redacted, frozenset(text for column in most for text in column if not ids.has(text)))
 
 

@@ -48,7 +48,8 @@ def find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) -
     for place in [*(("headers", name) for name in first.headers), *places_in([first])]:
         made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
         is_own = len(made) == len(kind.things) and DROPPED not in made and place not in named
-        if is_own and (len(made) > 1 if place[0] == "headers" else all(map(_could_be_key, made))):
+        is_header_key = len(made) > 1 or place in nonces
+        if is_own and (is_header_key if place[0] == "headers" else all(map(_could_be_key, made))):
             later = [one for one in kind.made_by.seen if one.number > made.get(str(one.at(place)), one.number)]
             repeated |= {place: len(later)} if later else {}
     said = [name for name in first.headers if first.method == "POST" and _REQUEST_ID.search(name)]
