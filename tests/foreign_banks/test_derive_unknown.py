@@ -183,7 +183,7 @@ SECOND = {
     ("tejo", True): (43, 40, 5, 5, 32),
     ("aare", True): (44, 39, 3, 3, 25),
     ("bodrog", True): (38, 33, 3, 3, 23),
-    ("mersey", True): (37, 36, 7, 7, 22),
+    ("mersey", True): (39, 37, 7, 7, 23),
     ("neretva", True): (39, 39, 5, 5, 22),
     # Some steps are left for pseudonyms that look like something else.
     ("javor", False): (45, 43, 3, 4, 26),

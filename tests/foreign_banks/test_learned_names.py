@@ -85,3 +85,32 @@ def test_a_header_that_one_request_repeats_is_its_key() -> None:
     assert send("0f2d9c1a77") == (200, first)
     assert send("0f2d9c1a77", pence=99) == (409, "clash")
     assert send("5c41d70be2", pence=99)[0] == 202, "the address of the app is no key"
+
+
+def test_a_key_of_one_kind_of_order_is_that_of_the_others() -> None:
+    """Only orders at once were sent again. The header is the key of orders for a day, too, which are made elsewhere."""
+
+    def order(path: str, id: str, key: str, at: int, status: int = 202, **changes: Any) -> Exchange:
+        answer = {"kind": "clash"} if status == 409 else {"order": id, "stage": "drafted"}
+        sent, headers = {**ORDER, **changes}, (("Once-Only", key),)
+        return taped(f"/orders/{path}", answer, "POST", headers=headers, body=sent, status=status, at=at)
+
+    recorded = [
+        order("now", "ogo-nqmzd655", "15b6795cee", 1),
+        order("now", "ogo-nqmzd655", "15b6795cee", 2, status=200),
+        order("now", "", "15b6795cee", 3, status=409, pence=15300),
+        order("now", "ogo-kxvfv627", "0f2d9c1a77", 4, pence=99),
+        *(order("later", f"ogo-hxqft57{at}", f"5c41d70b{at}", at, day="2026-12-24") for at in (5, 6)),
+        *(taped(f"/orders/{id}", {"order": id, "stage": "drafted"}, at=9) for id in ("ogo-nqmzd655", "ogo-hxqft575")),
+    ]
+    app = LearnedApp(learn_text(recorded))
+
+    def send(key: str, **changes: Any) -> tuple[int, Any]:
+        sent = {**ORDER, "day": "2026-12-31", **changes}
+        status, answer = app.send("POST", "/orders/later", sent, {"Once-Only": key})
+        return status, answer.get("order", answer.get("kind"))
+
+    status, first = send("77a2b2c345")
+    assert status == 202
+    assert send("77a2b2c345") == (200, first)
+    assert send("77a2b2c345", pence=1) == (409, "clash")

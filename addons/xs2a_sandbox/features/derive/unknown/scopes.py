@@ -23,9 +23,11 @@ from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup, find_lookups, find_secondary
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.repeated_members import RepeatedMembers, find_repeated_members
-from xs2a_sandbox.features.derive.unknown.things.request_keys import find_nonces, find_request_key
+from xs2a_sandbox.features.derive.unknown.things.request_keys import find_nonces, find_request_keys
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind, World, pick
 
+_FEW = 2
+"""So many values of a header can be those of several apps."""
 AFTER = "_after"
 USES = "_uses"
 """The end of the name of the value that says how often a thing was used today."""
@@ -74,9 +76,7 @@ class ExchangeScopes:
             self._owners_of.clear()
         self.is_redacted = world.ids.is_redacted
         self.iban_country = self._find_iban_country()
-        self.request_keys = {
-            kind.made_by: place for kind in world.kinds if (place := find_request_key(world, kind, self.nonces))
-        }
+        self.request_keys = find_request_keys(world, self.nonces)
         links = [one.answer_headers.get("location") for one in world.operation_of if one.status in REDIRECTS]
         codes = {text for link in links for text in parts(link) if world.ids.has(text)}
         self.made = frozenset(text for thing in world.things for text in thing.key_texts) | codes
@@ -112,15 +112,26 @@ class ExchangeScopes:
         )
 
     @cached_property
-    def app_headers(self) -> dict[str, str]:
-        """The headers that most accepted requests have with one value, such as the key of the app."""
-        oks = [one for one, is_ok in self.is_ok.items() if is_ok]
-        told: defaultdict[str, set[str]] = defaultdict(set)
-        counts: Counter[str] = Counter(name for one in oks for name in one.headers)
-        for one in oks:
+    def _sent_headers(self) -> Mapping[str, Counter[str]]:
+        """How often accepted requests have each value of a header."""
+        told: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for one in (one for one, is_ok in self.is_ok.items() if is_ok):
             for name, value in one.headers.items():
-                told[name].add(value)
-        return {name: min(values) for name, values in told.items() if len(values) == 1 and counts[name] * 2 > len(oks)}
+                told[name][value] += 1
+        return told
+
+    @cached_property
+    def app_headers(self) -> Mapping[str, str]:
+        """The headers that most accepted requests have with one value, such as the key of the app."""
+        most = sum(self.is_ok.values()) / 2
+        every = self._sent_headers.items()
+        return {name: min(values) for name, values in every if len(values) == 1 and values.total() > most}
+
+    @cached_property
+    def body_headers(self) -> frozenset[str]:
+        """The headers that accepted requests have differ like an id, such as the digest of the body."""
+        every = self._sent_headers.items()
+        return frozenset(name for name, values in every if len(values) > _FEW and all(map(self.world.ids.has, values)))
 
     def _find_iban_country(self) -> str | None:
         """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""

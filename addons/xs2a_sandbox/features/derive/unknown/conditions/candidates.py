@@ -25,8 +25,6 @@ from xs2a_sandbox.redaction.vocabulary import is_words
 
 _LEAST = 6
 """The least length of a request's id, if the recording shows no shorter one."""
-_FEW = 2
-"""So many values can be those of several apps."""
 _LAST = 80
 """The rank of a success that only a missing name of the customer explains."""
 
@@ -80,7 +78,7 @@ def _possible(
             source = source_of(place)
             yield Condition(f"{source} is not none and {source} not in let.cursors", 47, "cursor", place)
     for place in places_in(wanted):
-        if place in scopes.nonces or (place[0] == "headers" and _is_of_body(scopes, str(place[1]))):
+        if place in scopes.nonces:
             continue
         values = [value for one in wanted if (value := one.at(place)) is not None and not isinstance(value, dict)]
         for value in (value for value in values if not ((form := date_form(value)) and form.has_time)):
@@ -137,19 +135,13 @@ def _on_headers(
                 yield Condition(short, 1, "short", place)
         elif len(values) == 1 and values != {DROPPED} and not is_precondition and not named and rank != _LAST:
             (value,) = values
-            if _is_of_body(scopes, name):
+            if name in scopes.body_headers:
                 continue
             is_of_app = scopes.app_headers.get(name) == value and all(one.status == 401 for one in wanted)
             yield Condition(f"{source} != {literal(value)}", 1 if is_of_app else 3, "header", place)
             for one in wanted:
                 if name in one.headers and one.headers[name] != value:
                     yield Condition(f"{source} == {literal(one.headers[name])}", 2, "header", place)
-
-
-def _is_of_body(scopes: ExchangeScopes, name: str) -> bool:
-    """Return whether a header that accepted requests have differs like an id, such as the digest of the body."""
-    values = {one.headers[name] for one, is_ok in scopes.is_ok.items() if is_ok and name in one.headers}
-    return len(values) > _FEW and all(map(scopes.world.ids.has, values))
 
 
 def _on_mismatch(scopes: ExchangeScopes, others: Sequence[SeenExchange]) -> Iterator[Condition]:

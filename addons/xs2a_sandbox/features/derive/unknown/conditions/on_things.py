@@ -76,8 +76,7 @@ def conditions_on_things(
         yield repeated(scopes, operation, known)
         rank = 13 if known[0] == "headers" else 92
         if not is_success:
-            differs = f"let.{AGAIN} and not ({_has_same_body(scopes, operation)})"
-            yield Condition(differs, rank, "reused", known)
+            yield reused(scopes, operation, known, rank)
             yield Condition(f"let.{AGAIN}", rank + 1, "used", known)
     if (kind := scopes.world.made_by(operation)) and not is_success:
         yield from used(scopes, operation, kind)
@@ -99,6 +98,11 @@ def used(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -
 def repeated(scopes: ExchangeScopes, operation: LearnedOperation, place: Place) -> Condition:
     """Return when the same request has made a thing before, which the bank recognises by the key at a place."""
     return Condition(f"let.{AGAIN} and {_has_same_body(scopes, operation)}", 12, "repeated", place)
+
+
+def reused(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, rank: int) -> Condition:
+    """Return when another request with the same key has made a thing before."""
+    return Condition(f"let.{AGAIN} and not ({_has_same_body(scopes, operation)})", rank, "reused", place)
 
 
 def _has_same_body(scopes: ExchangeScopes, operation: LearnedOperation) -> str:

@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck,
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import forget_thing, other_secret
-from xs2a_sandbox.features.derive.unknown.conditions.on_things import repeated, used
+from xs2a_sandbox.features.derive.unknown.conditions.on_things import repeated, reused, used
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
@@ -165,14 +165,23 @@ def _declines(known: KnownOperation, answer: AnswerClass) -> bool:
 
 
 def guess_repeated(known: KnownOperation) -> Iterator[LearnedCheck]:
-    """A request that has the same id and body as one before makes nothing: 200 and the first thing."""
+    """A request that has the same id and body as one before makes nothing: 200 and the first thing.
+
+    If another operation with the same key refuses it, or the same key with another body, this one does, too.
+    """
     place = known.scopes.request_keys.get(known.operation)
     made = next((answer for answer in known.classes if any(map(known.scopes.world.made, answer.seen))), None)
-    is_header = place is not None and place[0] == "headers"
-    condition = repeated(known.scopes, known.operation, place) if place and is_header else None
-    if condition and made and made.seen[0].document is not None:
-        again = replace(made, name="repeated", like="the first request")
-        yield LearnedCheck(condition, again, (), is_guess=True)
+    if place is None or place[0] != "headers":
+        return
+    refused = {check.condition.kind: check for check in known.every if check.condition.place == place}
+    own = {check.condition.kind for check in known.checks if check.condition.place == place}
+    if "reused" in refused and "reused" not in own:
+        yield refused["reused"].guess(reused(known.scopes, known.operation, place, refused["reused"].condition.rank))
+    condition = repeated(known.scopes, known.operation, place)
+    if refusal := refused.get("repeated", refused.get("used")):
+        yield refusal.guess(condition)
+    elif made and made.seen[0].document is not None:
+        yield LearnedCheck(condition, replace(made, name="repeated", like="the first request"), (), is_guess=True)
 
 
 def guess_used_code(known: KnownOperation) -> Iterator[LearnedCheck]:

@@ -7,6 +7,7 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import places_in
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, World
 from xs2a_sandbox.redaction.values import DROPPED
 
@@ -34,7 +35,20 @@ def _is_of_one_request(text: str) -> bool:
     return FORMATS["uuid"](text) or (form is not None and form.has_time)
 
 
-def find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) -> Place | None:
+def find_request_keys(world: World, nonces: Collection[Place]) -> dict[LearnedOperation, Place]:
+    """Return the places of the keys by the operation that makes things.
+
+    A header that only such operations have is a key of all of them, also of those whose requests were not repeated.
+    """
+    keys = {kind.made_by: place for kind in world.kinds if (place := _find_request_key(world, kind, nonces))}
+    for place in dict.fromkeys(place for place in keys.values() if place[0] == "headers"):
+        having = {operation for one, operation in world.operation_of.items() if one.at(place) is not None}
+        if all(world.made_by(operation) for operation in having):
+            keys |= {operation: place for operation in having if operation not in keys}
+    return keys
+
+
+def _find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) -> Place | None:
     """Return the place of the key with which the bank recognises a request that makes a thing if it is sent again.
 
     This is a header with such a name, or a value that differs for all things, and that a later request had, too. The
