@@ -303,12 +303,12 @@ def first(client: httpx.Client, wait: Wait) -> list[Step]:
 def second(client: httpx.Client, wait: Wait) -> list[Step]:
     walk = Walk(client, wait)
     app = MerseyApp(walk, "winifred.oakes", "Lighthouse-09")
+    key = "header:Mersey-Key"
+    app.refuse("holdings of nobody", "GET", HOLDINGS, 401, "key-unknown", key, without="Mersey-Key")
     wide, page = app.ask("permit", EVERYTHING, 310, 5)
     brief, _ = app.ask("short permit", ["lines", "holdings"], 60, 4)
     app.choose("customer says aye", page, "permit", wide, "aye")
     app.bar("holdings with the short one", brief, "raised")
-    key = "header:Mersey-Key"
-    app.refuse("holdings of nobody", "GET", HOLDINGS, 401, "key-unknown", key, without="Mersey-Key", permit=wide)
     holdings = app.holdings("holdings", wide, 4)
     holding, iban = holdings.find("holdings.1.holding"), holdings.find("holdings.1.iban")
     before = app.figures("figures of the second", wide, holding, 3, {"iban": iban})

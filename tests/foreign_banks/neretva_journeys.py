@@ -240,7 +240,8 @@ def first(client: httpx.Client, wait: Wait) -> list[Step]:
     mistaken = app.pay("payment to cancel", DOMESTIC, app.bill(iban, club, 35.75, "Majica"))
     app.end("cancel the payment", mistaken, "CANCELLED")
     short = app.ask("consent for today", 0, 1)
-    wait(timedelta(hours=12, minutes=5))
+    tomorrow = (walk.now + DAY).replace(hour=0, minute=5)
+    wait(tomorrow - walk.now)
     app.state("tomorrow's is under way", planned, "PROCESSING")
     wait(timedelta(hours=1))
     app.state("tomorrow's is booked", planned, "BOOKED")
@@ -255,11 +256,10 @@ def second(client: httpx.Client, wait: Wait) -> list[Step]:
     walk = Walk(client, wait)
     app = NeretvaApp(walk, "dino.karic", "Trebevic9zima", "917364", "91.191.30.142")
     stranger = {"Neretva-App-Key": "vidra-111111"}
-    short = app.ask("consent for tomorrow", 1, 2)
-    long, wish = app.wish(200, 3), app.wish(45, 3)
-    app.refuse("consent for too long", "POST", CONSENTS, 422, "LIMIT_EXCEEDED", "body.until", json=long)
-    place = "header.Neretva-App-Key"
+    place, wish = "header.Neretva-App-Key", app.wish(45, 3)
     app.refuse("consent of a stranger", "POST", CONSENTS, 401, "APP_UNKNOWN", place, headers=stranger, json=wish)
+    short, long = app.ask("consent for tomorrow", 1, 2), app.wish(200, 3)
+    app.refuse("consent for too long", "POST", CONSENTS, 422, "LIMIT_EXCEEDED", "body.until", json=long)
     consent = app.ask("consent", 45, 3)
     ref = consent.rpartition("/")[2]
     approval = app.log_in("customer logs in", consent)

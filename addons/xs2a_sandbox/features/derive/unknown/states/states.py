@@ -102,7 +102,9 @@ def _is_first(world: World, thing: LearnedThing) -> bool:
 
 
 def _may_change(world: World, one: SeenExchange) -> bool:
-    is_answer = one.method == "POST" and not world.made(one)
+    """Return whether a request can be more than a read. A POST whose body names the thing often only reads."""
+    names_thing = any(use.place[0] == "path" for use, _ in world.named(one))
+    is_answer = one.method == "POST" and names_thing and not world.made(one)
     return is_answer or one.form is not None or one.method in ("PUT", "PATCH", "DELETE")
 
 
