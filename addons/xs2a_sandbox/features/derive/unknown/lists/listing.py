@@ -18,13 +18,13 @@ type Pages = Sequence[tuple[SeenExchange, list[dict[str, Any]]]]
 
 @dataclass(frozen=True)
 class PageLink:
-    """The place of an address in answers, and its parameters. `always` are those that it has even if nobody asked."""
+    """The address of a page, its parameters, and which of them (`always`) it has even if the request had not."""
 
     place: Place
     parameters: tuple[str, ...]
     always: frozenset[str]
     is_whole: bool
-    """Whether it has the scheme and the host."""
+    """Whether the address begins with scheme and host."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 _SIZE = re.compile("size|limit|count", re.IGNORECASE)
 """Parts of the names of parameters for the number of entries on a page."""
 _ROLES = ("next", "previous", "self", "first", "last")
-"""What the address of a page can be. The first letters tell which, if the numbers do not."""
+"""Which page an address can lead to. If its numbers do not tell, the first letters in the name of its member do."""
 
 
 def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Paging:

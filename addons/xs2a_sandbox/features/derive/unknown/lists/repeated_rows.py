@@ -42,7 +42,7 @@ def _repeats(sent: Any, rows: Any) -> bool:
 
 
 def _is_row_of(sent: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Return whether an entry has a telling value of one that was sent, and another value for at most one member."""
+    """Return whether an entry has a telling value of one that was sent, and at least half of all its values."""
     same = [name for name in sent if name in row and is_same(sent[name], row[name])]
     is_telling = any(len(str(value)) >= _LEAST for name in same for _, value in leaves(sent[name]))
     return is_telling and len(same) * 2 >= len(sent)

@@ -25,7 +25,7 @@ class ThingLookup:
 
     @property
     def is_code(self) -> bool:
-        """Whether a page gives the things that the place names to the app."""
+        """Whether the place names things that a page gives to the app, in the link back."""
         return any(kind.is_code for kind, _ in self.kinds)
 
     @property
