@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, permutations, product
 from string import digits
 from typing import Any
@@ -13,12 +12,11 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
-from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.redaction.values import DROPPED
 
 _SECRETS = "our_secrets"
-"""The collection with the secrets that each name was first let in with."""
+"""The collection with the secrets that each name was let in with."""
 _CODE = re.compile(r"\d{4,8}")
 _CUSTOMER = re.compile("psu|user|customer|login")
 """Words in the names of headers and members with the name of a customer."""
@@ -94,7 +92,7 @@ def conditions_on_secrets(
                 refused = {one.at(place) for one in wanted if names.get(_read(scopes, one, name))} - secrets
                 if texts := sorted(one for one in refused if isinstance(one, str) and one not in ("", DROPPED)):
                     known += f" or {source_of(place)} in {literal(texts)}"
-                source = f"{known} or {other_secret(name, place, lookups)}"
+                source = f"{known} or {other_secret(name, place, find_attempt(scopes, operation))}"
                 if name in earlier:
                     source = f"{source_of(place)} is not none and ({source})"
                 yield Condition(source, 44, "credentials", place, owner=name)
@@ -175,37 +173,40 @@ def conditions_on_customers(
             yield Condition(f"{_source_of_name(place)} in {literal(sorted(mine))}", 30, "customer", place)
 
 
-def other_secret(name: Place, place: Place, lookups: Sequence[ThingLookup]) -> str:
-    """Return the condition that a name came with another secret before, for another thing.
+def other_secret(name: Place, place: Place, attempt: str) -> str:
+    """Return the condition that a name came with another secret before.
 
-    If the customer sends another secret for the same thing, the first one was a mistake.
+    If the customer sends another secret for the same thing, the first one was a mistake. If a request names no thing,
+    the first one was a mistake if it came only once.
     """
-    known = _known(name, place)
-    differs = f"({known}.secret or {source_of(place)}) != {source_of(place)}"
-    thing = _find_thing(lookups)
-    return f"{differs} and {known}.sent_for != {thing}" if thing else differs
+    known, sent = _known(name, place), source_of(place)
+    is_settled = f"{known}.times > 1"
+    if attempt:
+        is_settled = f"({known}.sent_for != {attempt} if {attempt} else {is_settled})"
+    return f"({known}.secret or {sent}) != {sent} and {is_settled}"
 
 
-def store_secret(condition: Condition, ok: str, lookups: Sequence[ThingLookup]) -> dict[str, Any]:
-    """Return the effect that keeps the first secret of a name, and the thing for which it was sent."""
+def store_secret(condition: Condition, ok: str, attempt: str) -> dict[str, Any]:
+    """Return the effect that keeps the secret of a name, how often it came, and the thing for which it was sent."""
     name, secret = _source_of_name(condition.owner), source_of(condition.place)
     known = _known(condition.owner, condition.place)
-    is_new, kept = f"{ok} and not {known}", {"secret": braced(secret)}
-    if thing := _find_thing(lookups):
-        is_new, kept["sent_for"] = f"({is_new} or {thing} and {known}.sent_for == {thing})", braced(thing)
-    return {"set": known, "to": kept, "when": f"{is_new} and {name} and {secret}"}
+    times = braced(f"({known}.times or 0) + 1 if {known}.secret == {secret} else 1")
+    kept, when = {"secret": braced(secret), "times": times}, ok
+    if attempt:
+        kept["sent_for"] = braced(attempt)
+        # Another secret for the same thing counts even if it comes too late: the thing is decided on by mistake.
+        when = f"({ok} and (not {known} or not {attempt}) or {attempt} and {known}.sent_for == {attempt})"
+    return {"set": known, "to": kept, "when": f"{when} and {name} and {secret}"}
 
 
-def forget_thing(condition: Condition) -> Condition:
-    """Return the condition for operations that do not name the thing for which a secret was sent first."""
-    of_other = re.escape(f" and {_known(condition.owner, condition.place)}.sent_for != ") + r"let\.\w+\.id"
-    return replace(condition, source=re.sub(of_other, "", condition.source))
-
-
-def _find_thing(lookups: Sequence[ThingLookup]) -> str:
-    """Return the expression for the id of what a path names, or an empty text."""
-    things = [lookup for lookup in lookups if lookup.place[0] == "path" and not lookup.rows]
-    return f"let.{things[-1].name}.id" if things else ""
+def find_attempt(scopes: ExchangeScopes, operation: LearnedOperation) -> str:
+    """Return the expression for what a secret is sent for, such as the id of a consent, or an empty text."""
+    things = [lookup for lookup in scopes.lookups[operation] if not lookup.rows and not lookup.owned]
+    in_path = [lookup for lookup in things if lookup.place[0] == "path"][-1:]
+    for lookup in in_path or [lookup for lookup in things if lookup.place[0] in ("query", "form")]:
+        return f"let.{lookup.name}.id"
+    hidden = {place for one in operation.seen for place, _ in one.slots() if place[0] == "form"} & set(scopes.nonces)
+    return source_of(min(hidden)) if hidden else ""
 
 
 def _known(name: Place, place: Place) -> str:

@@ -9,7 +9,7 @@ from xs2a_sandbox.features.derive.expression_text import expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.conditions.credentials import forget_thing, other_secret
+from xs2a_sandbox.features.derive.unknown.conditions.credentials import find_attempt, other_secret
 from xs2a_sandbox.features.derive.unknown.conditions.on_things import repeated, reused, used
 from xs2a_sandbox.features.derive.unknown.guesses.known_operation import KnownOperation
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
@@ -65,7 +65,9 @@ def guess_credentials(known: KnownOperation) -> Iterator[LearnedCheck]:
         is_sent = is_other and all(place[:1] in (("form",), ("body",)) for place in places)
         if not is_sent or not all(place[-1] in (known.oks[0].form or {}) for place in places):
             continue
-        condition = forget_thing(condition)
+        own, other = (find_attempt(known.scopes, of) for of in (known.operation, check.answer.operation))
+        source = condition.source.replace(other_secret(*places, other), other_secret(*places, own))
+        condition = replace(condition, source=source)
         if condition.place[0] == "form":
             yield check.guess(condition)
         else:
@@ -118,7 +120,13 @@ def guess_dropped_secret(known: KnownOperation) -> Iterator[LearnedCheck]:
         ]
         if secrets and names:
             owner, place = ("form", names[0]), ("form", secrets[0])
-            condition = Condition(other_secret(owner, place, known.lookups), 44, "credentials", place, owner=owner)
+            condition = Condition(
+                other_secret(owner, place, find_attempt(known.scopes, known.operation)),
+                44,
+                "credentials",
+                place,
+                owner=owner,
+            )
             yield LearnedCheck(condition, answer, (), is_guess=True)
 
 

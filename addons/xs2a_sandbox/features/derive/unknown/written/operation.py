@@ -7,7 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, Successes, split_successes
-from xs2a_sandbox.features.derive.unknown.conditions.credentials import store_secret
+from xs2a_sandbox.features.derive.unknown.conditions.credentials import find_attempt, store_secret
 from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import AS_MADE, add_unseen_state
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
@@ -93,7 +93,7 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
             effects += _store_latest(learned, lookup) if "state" in after else ()
     for check in checks:
         if check.condition.owner:
-            effects.append(store_secret(check.condition, ok, scopes.lookups[operation]))
+            effects.append(store_secret(check.condition, ok, find_attempt(scopes, operation)))
     value: dict[str, Any] = {"id": operation.id, "doc": _write_doc(operation)}
     address = {"method": operation.method, "path": operation.path}
     if operation.pattern[:1] == (PAGES,):
