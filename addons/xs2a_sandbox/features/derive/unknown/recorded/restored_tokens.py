@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -26,6 +27,8 @@ _USUAL = 0.7
 _LEAST = 20
 """The shortest access token."""
 _NEW = timedelta(seconds=60)
+_MOST_CHANGES = 2
+"""How many values a request with the key of another one may have that the other has not."""
 
 
 def restore_tokens(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
@@ -35,7 +38,7 @@ def restore_tokens(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
     token in a body, they send in the member of the same name. An access token they send as `Authorization`, which is
     never recorded.
     """
-    return _put_authorizations(_name_dropped_members(_name_dropped(entries)))
+    return _put_authorizations(_name_dropped_members(_name_dropped(_name_dropped_keys(entries))))
 
 
 def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
@@ -55,6 +58,50 @@ def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
         names |= {name: token for name, token in told.items() if name not in repeated}
         named.append(replace(entry, headers=headers, answer_headers=_put(entry.answer_headers, names | repeated)))
     return named
+
+
+def _name_dropped_keys(entries: Sequence[Exchange]) -> list[Exchange]:
+    """Put new texts in place of keys by which the bank recognises a request that is sent again.
+
+    Such a header is one that no GET and not most requests have. A request has the key of an earlier accepted one if it
+    has the same body and is accepted, or if it gets a conflict and has nearly the same body, or if its error names the
+    header. The keys are short, because how long the real ones are is not known.
+    """
+    read = {name.lower() for entry in entries if entry.method == "GET" for name, _ in entry.headers}
+    counts = Counter(name.lower() for entry in entries for name, _ in entry.headers)
+    read |= {name for name, count in counts.items() if count * 2 > len(entries)}
+    accepted: dict[tuple[str, str], list[tuple[Any, dict[str, str]]]] = {}
+    named, is_known = [], set[str]()
+    for number, entry in enumerate(entries, 1):
+        dropped = {name.lower() for name, value in entry.headers if value == DROPPED} - read
+        sent = body.read(entry.body)
+        keys = dict.fromkeys(dropped, f"k{number}")
+        if sent.kind == "json" and dropped:
+            earlier = accepted.setdefault((entry.method, urlsplit(entry.target).path), [])
+            for value, before in reversed(earlier):
+                again = {name: before[name] for name in dropped & before.keys() if _is_again(entry, name, value)}
+                if again:
+                    keys |= again
+                    is_known |= again.keys()
+                    break
+            if entry.status < 400:
+                earlier.append((sent.value, keys))
+        named.append((entry, keys))
+    return [
+        replace(entry, headers=_put(entry.headers, {name: key for name, key in keys.items() if name in is_known}))
+        for entry, keys in named
+    ]
+
+
+def _is_again(entry: Exchange, header: str, earlier: Any) -> bool:
+    """Return whether the header of a request has the same value as that of an earlier one with the other body."""
+    sent, before = (set(leaves(value)) for value in (body.read(entry.body).value, earlier))
+    if entry.status < 400:
+        return sent == before
+    is_near = {place for place, _ in sent} == {place for place, _ in before}
+    if entry.status == HTTPStatus.CONFLICT and sent != before:
+        return is_near and len(sent - before) <= _MOST_CHANGES
+    return is_near and header.encode() in entry.answer_body.lower()
 
 
 def _name_dropped_members(entries: Sequence[Exchange]) -> list[Exchange]:
