@@ -8,7 +8,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.conditions.classes import is_link
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, Pages, Paging, asked_values
-from xs2a_sandbox.features.derive.unknown.lists.paging import asked_number, find_paging
+from xs2a_sandbox.features.derive.unknown.lists.paging import add_page_after, asked_number, find_paging
 from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import find_repeated_rows, lists_in
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
@@ -122,6 +122,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
                 entries.append(row)
     _find_filters(listing, pages)
     listing.paging = find_paging(scopes, listing, pages)
+    add_page_after(scopes, listing, pages)
     return listing
 
 

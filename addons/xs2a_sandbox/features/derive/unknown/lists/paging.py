@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, PageLink, Pages, Paging, asked_values
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 
@@ -125,6 +125,17 @@ def _fill_gap(entries: list[dict[str, Any]], known: int, before: int) -> None:
     last = entries[known - 1] if known else entries[0]
     for number in range(before - known):
         entries.insert(known + number, {name: _vary(value, number) for name, value in last.items()})
+
+
+def add_page_after(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> None:
+    """Put an entry behind the last known one if the page that ends with it leads to one that was not recorded."""
+    told = [place for one, _ in pages for place, value in leaves(one.document) if str(value) in scopes.world.cursors]
+    if link := listing.paging.links.get("next"):
+        told.append(link.place)
+    for one, rows in pages:
+        entries = listing.entries[listing.key(scopes, one)]
+        if rows and entries and rows[-1] == entries[-1] and any(value_at(one.document, place) for place in told):
+            _fill_gap(entries, len(entries), len(entries) + 1)
 
 
 def _vary(value: Any, number: int) -> Any:
