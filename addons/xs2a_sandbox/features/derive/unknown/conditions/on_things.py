@@ -36,7 +36,9 @@ def conditions_on_things(
 ) -> Iterator[Condition]:
     for lookup in scopes.lookups[operation]:
         name, place = f"let.{lookup.name}", lookup.place
-        rank = 5 if place[0] == "headers" else 40 if lookup.rows else 20
+        # A word, such as `authorization_code`, tells more about the answer than the code that comes with it.
+        is_code = is_success and place[0] == "form" and lookup.is_code
+        rank = 5 if place[0] == "headers" else 40 if lookup.rows else 26 if is_code else 20
         is_optional = any(one.at(place) is None for one in others) and not lookup.owned
         guard = f"{source_of(place)} is not none and " if is_optional else ""
         yield Condition(f"{guard}not {name}", rank, "without" if lookup.owned else "unknown", place, lookup.name)

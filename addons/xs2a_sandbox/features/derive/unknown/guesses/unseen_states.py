@@ -95,8 +95,8 @@ def _find_shown(
         shown = [one for one in operation.seen if scopes.is_ok[one] and isinstance(one.document, Mapping)]
         names = {name for one in shown for name, _ in _members(one.document)}
         shows = shown and any(machine.member in names for machine in machines)
-        if shows and not any(scopes.changes_by(operation, machine) for machine in machines):
-            return lookup, shown
+        if shows:
+            return None if any(scopes.changes_by(operation, machine) for machine in machines) else (lookup, shown)
     return None
 
 

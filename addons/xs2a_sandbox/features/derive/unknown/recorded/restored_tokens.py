@@ -1,15 +1,16 @@
 """Gives requests of a redacted recording the tokens and codes that they must have had: new texts in their place."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
-from xs2a_sandbox.features.derive.unknown.recorded.places import leaves
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import bank_time
 from xs2a_sandbox.http import Headers, body
 from xs2a_sandbox.http.body_members import FORM
@@ -18,6 +19,7 @@ from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.messages import to_json
 from xs2a_sandbox.redaction.body import note_of
 from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.vocabulary import is_words
 
 _AUTHORIZATION = "authorization"
 _OF_CLIENTS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
@@ -27,6 +29,9 @@ _USUAL = 0.7
 _LEAST = 20
 """The shortest access token."""
 _NEW = timedelta(seconds=60)
+_OF_ACCESS = re.compile(r"^(access|bearer|session|api)?[-_]?(token|key|pass|ticket)$")
+"""Names of members with access tokens."""
+_VERSION = re.compile(r"v?\d{1,2}([._-]\d{1,2}){0,2}")
 _MOST_CHANGES = 2
 """How many values a request with the key of another one may have that the other has not."""
 
@@ -146,9 +151,9 @@ def _name_sent(entry: Exchange, names: Mapping[str, str]) -> bytes:
 
 
 def _name_told(entry: Exchange, number: int) -> tuple[bytes, dict[str, str]]:
-    """Return the answer to a POST with new texts for its tokens."""
+    """Return the answer with new texts for its tokens."""
     told = body.read(entry.answer_body)
-    if told.kind != "json" or not isinstance(told.value, Mapping) or entry.method != "POST":
+    if told.kind != "json" or not isinstance(told.value, Mapping):
         return entry.answer_body, {}
     names: dict[str, str] = {}
 
@@ -167,28 +172,71 @@ def _put(headers: Headers, names: Mapping[str, str]) -> Headers:
     return Headers((name, names.get(name.lower(), value) if value == DROPPED else value) for name, value in headers)
 
 
+@dataclass(frozen=True)
+class _Token:
+    """An access token. `purpose` is what the app asked for: tokens for the same purpose replace each other."""
+
+    text: str
+    since: datetime
+    purpose: tuple[Any, ...]
+    renewed_by: frozenset[str]
+    """The other tokens in the answer, with which the app gets a new one."""
+
+
 def _put_authorizations(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
     if any(entry.headers.get(_AUTHORIZATION) is not None for entry in entries):
         return tuple(entries)
-    token, since, put, without = "", datetime.min.replace(tzinfo=UTC), list[Exchange](), set[str]()
+    tokens, put, without = list[_Token](), list[Exchange](), set[str]()
+    accepted: dict[str, tuple[Any, ...]] = {}
     marked = _find_marked(entries)
-    for entry in entries:
+    for number, entry in enumerate(entries):
         path = urlsplit(entry.target).path
-        if not token and entry.status < 400 and not _is_of_browser(entry):
+        if not tokens and entry.status < 400 and not _is_of_browser(entry):
             without.add(path)
-        # A new token is only refused if it is missing.
-        is_missing = entry.status == 401 and bank_time(entry) - since < _NEW
         # What was accepted before there was a token does not need one, such as the consent itself.
         needs_none = any(path == known or path.startswith(f"{known}/") for known in without)
         is_of_app = not _is_of_browser(entry) and (not marked or _root(entry) in marked)
-        if token and not is_missing and not needs_none and is_of_app:
-            put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token}")))))
+        token = _choose(tokens, accepted, entries, number) if tokens and is_of_app and not needs_none else None
+        # A new token is only refused if it is missing.
+        if token and (entry.status != HTTPStatus.UNAUTHORIZED or bank_time(entry) - token.since >= _NEW):
+            put.append(replace(entry, headers=Headers((*entry.headers, (_AUTHORIZATION, f"Bearer {token.text}")))))
+            if entry.status < 400:
+                accepted[_address(entry)] = token.purpose
         else:
             put.append(entry)
-        found = _find_token(entry)
-        if found and not any(found in later.target or found.encode() in later.body for later in entries):
-            token, since = found, bank_time(entry)
+        if (found := _find_token(entry, tokens)) and not _is_sent(found.text, entries):
+            tokens.append(found)
     return tuple(put)
+
+
+def _choose(
+    tokens: Sequence[_Token], accepted: Mapping[str, tuple[Any, ...]], entries: Sequence[Exchange], number: int
+) -> _Token:
+    """Return the token that a request had: the last one for the purpose for which the bank has accepted it before.
+
+    If it is refused, but accepted again with no new token, it had one for another purpose.
+    """
+    entry, address = entries[number], _address(entries[number])
+    above = [known for known in accepted if address == known or address.startswith(f"{known}/")]
+    known = max(above, key=len, default="")
+    purpose = accepted.get(known, tokens[-1].purpose)
+    if known == address and entry.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        later = entries[number + 1 :]
+        again = next((n for n, one in enumerate(later) if one.status < 400 and _address(one) == address), None)
+        others = [token for token in tokens if token.purpose != purpose]
+        if others and again is not None and not any(_find_token(one, tokens) for one in later[:again]):
+            return others[-1]
+    return next((token for token in reversed(tokens) if token.purpose == purpose), tokens[-1])
+
+
+def _address(entry: Exchange) -> str:
+    """Return the path with a mark in place of ids."""
+    segments = urlsplit(entry.target).path.split("/")
+    return "/".join("*" if is_id(segment) and not _VERSION.fullmatch(segment) else segment for segment in segments)
+
+
+def _is_sent(token: str, entries: Sequence[Exchange]) -> bool:
+    return any(token in entry.target or token.encode() in entry.body for entry in entries)
 
 
 def _find_marked(entries: Sequence[Exchange]) -> set[str]:
@@ -211,13 +259,26 @@ def _is_of_browser(entry: Exchange) -> bool:
     return is_page or entry.status in (302, 303) or media_type(entry.headers.get("content-type")).endswith("urlencoded")
 
 
-def _find_token(entry: Exchange) -> str | None:
-    """Return the access token of an answer: a long random text that must not be stored, or that is of type Bearer."""
-    told = dict(leaves(body.read(entry.answer_body).value)) if entry.method == "POST" else {}
+def _find_token(entry: Exchange, tokens: Sequence[_Token]) -> _Token | None:
+    """Return the access token of an answer: a long random text with such a name, or of type Bearer, or not to store."""
+    if entry.status >= 400 or (_is_of_browser(entry) and media_type(entry.headers.get("content-type")) != FORM):
+        return None
+    told = dict(leaves(body.read(entry.answer_body).value))
     is_secret = "no-store" in (entry.answer_headers.get("cache-control") or "")
     is_secret |= any(isinstance(value, str) and value.lower() == "bearer" for value in told.values())
-    sent = [value for _, value in leaves(body.read(entry.body).value)]
-    texts = [value for value in told.values() if isinstance(value, str) and is_secret and value not in sent]
-    return next(
-        (text for text in texts if len(text) >= _LEAST and " " not in text and "/" not in text and is_id(text)), None
-    )
+    fields = dict(parse_qsl(entry.body.decode(errors="replace")))
+    sent: dict[Place, Any] = {(name,): value for name, value in fields.items()}
+    sent |= dict(leaves(body.read(entry.body).value))
+    random = {
+        place: value
+        for place, value in told.items()
+        if isinstance(value, str) and value not in sent.values() and len(value) >= _LEAST and is_id(value)
+        if " " not in value and "/" not in value
+    }
+    named = (value for place, value in random.items() if _OF_ACCESS.search(str(place[-1]).lower()))
+    if not (text := next(named, next(iter(random.values()), None) if is_secret and entry.method == "POST" else None)):
+        return None
+    renewed = next((token for token in tokens if not token.renewed_by.isdisjoint(map(str, sent.values()))), None)
+    words = sorted((place, value) for place, value in sent.items() if isinstance(value, str) and is_words(value))
+    purpose = renewed.purpose if renewed else (_address(entry), *words)
+    return _Token(text, bank_time(entry), purpose, frozenset(random.values()) - {text})
