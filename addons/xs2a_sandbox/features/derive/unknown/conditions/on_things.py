@@ -46,7 +46,9 @@ def conditions_on_things(
             continue
         yield Condition(f"{name} is not none", 91, "exists", place, lookup.name)
         yield Condition(f"{name} and body != {name}.sent", 90, "differs", place, lookup.name)
-        yield Condition(f"{name}.kind == {literal(lookup.kinds[0][0].name)}", 45, "kind", place, lookup.name)
+        # The kind tells more than the state: a thing that is corrected has another state, but the same kind.
+        rank = 29 if is_success and len(lookup.kinds) > 1 else 45
+        yield Condition(f"{name}.kind == {literal(lookup.kinds[0][0].name)}", rank, "kind", place, lookup.name)
         # In a redacted recording, it is a guess which token a request has.
         is_about_scope = wanted and others and wanted[0].status == 403 and not scopes.is_redacted
         if is_success or is_about_scope:
