@@ -554,7 +554,9 @@ class ValueRedactor:
 
     def query(self, text: str, depth: int = 0) -> str:
         """Redact a query, without the `?`."""
-        return "&".join(self._parameter(pair, self._rules.queries.get, depth) for pair in text.split("&"))
+        return "&".join(
+            self._parameter(pair, self._rules.queries.get, depth, keeps_numbers=True) for pair in text.split("&")
+        )
 
     def field(self, name: str, text: str) -> str:
         """Redact a field of a form."""
@@ -586,14 +588,18 @@ class ValueRedactor:
         new = self.identifier(text, depth + 1)
         return written if new == text else quote(new, safe="!$&'()*+,;=:@~")
 
-    def _parameter(self, written: str, rule: Callable[[str], Action | None], depth: int) -> str:
+    def _parameter(
+        self, written: str, rule: Callable[[str], Action | None], depth: int, *, keeps_numbers: bool = False
+    ) -> str:
         raw_name, equals, raw_text = written.partition("=")
         name, text = unquote_plus(raw_name), unquote_plus(raw_text)
         if not equals:
             new = self.value(name, depth + 1)
             return written if new == name else quote(new, safe="")
         new_name, action = self.name(name), rule(name.lower())
-        new = self.member(name, text, action, secret=name.lower() in _AUTHORISATION, depth=depth + 1)
+        secret = name.lower() in _AUTHORISATION or self.traits(name).is_secret
+        is_number = keeps_numbers and action is None and not secret and self.is_harmless(name, text)
+        new = text if is_number else self.member(name, text, action, secret=secret, depth=depth + 1)
         return "=".join(
             (
                 raw_name if new_name == name else quote(new_name, safe=""),
