@@ -35,7 +35,7 @@ def add_endings(
     ]
     for operation, own in checks.items():
         late = next((check for check in own if check.condition.kind == "in state"), None)
-        if late is None or any(answer.is_ok for answer in classes[operation]):
+        if late is None or operation.method == "GET" or any(answer.is_ok for answer in classes[operation]):
             continue
         lookup = next(one for one in scopes.lookups[operation] if one.name == late.condition.name)
         machine = next(iter(scopes.machines_of(lookup)), None)

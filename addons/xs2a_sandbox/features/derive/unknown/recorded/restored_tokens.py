@@ -31,6 +31,7 @@ _LEAST = 20
 _NEW = timedelta(seconds=60)
 _OF_ACCESS = re.compile(r"^(access|bearer|session|api)?[-_]?(token|key|pass|ticket)$")
 """Names of members with access tokens."""
+_CODE = re.compile(rb"\bcode\d{16}\b")
 _VERSION = re.compile(r"v?\d{1,2}([._-]\d{1,2}){0,2}")
 _MOST_CHANGES = 2
 """How many values a request with the key of another one may have that the other has not."""
@@ -43,7 +44,7 @@ def restore_tokens(entries: Sequence[Exchange]) -> tuple[Exchange, ...]:
     token in a body, they send in the member of the same name. An access token they send as `Authorization`, which is
     never recorded.
     """
-    return _put_authorizations(_name_dropped_members(_name_dropped(_name_dropped_keys(entries))))
+    return _put_authorizations(_name_wrong_codes(_name_dropped_members(_name_dropped(_name_dropped_keys(entries)))))
 
 
 def _name_dropped(entries: Sequence[Exchange]) -> list[Exchange]:
@@ -127,6 +128,21 @@ def _name_dropped_members(entries: Sequence[Exchange]) -> list[Exchange]:
         names |= tokens
         headers = Headers((name, link if name.lower() == "location" else value) for name, value in entry.answer_headers)
         named.append(replace(entry, body=sent, answer_headers=headers, answer_body=answer))
+    return named
+
+
+def _name_wrong_codes(entries: Sequence[Exchange]) -> list[Exchange]:
+    """Put other codes into requests that were refused before one with the code was accepted."""
+    accepted: dict[bytes, int] = {}
+    for number, entry in enumerate(entries):
+        for text in _CODE.findall(entry.body) if entry.status < 400 else ():
+            accepted.setdefault(text, number)
+    named = []
+    for number, entry in enumerate(entries):
+        sent = entry.body
+        for text in _CODE.findall(sent) if entry.status >= 400 else ():
+            sent = sent.replace(text, f"wrong{number:016}".encode()) if number < accepted.get(text, 0) else sent
+        named.append(replace(entry, body=sent))
     return named
 
 
