@@ -122,7 +122,8 @@ def _invent_values(learned: LearnedInterface) -> OtherValues:
     owned = [check.condition for check in wrong if check.condition.owner]
     personal = {place for condition in owned for place in (condition.owner[-2:], condition.place)}
     shared = {check.condition.place for check in wrong if not check.condition.owner}
-    values = invent_values(learned.seen, learned.world.is_ok, personal, shared, learned.scopes.iban_country)
+    fixed = {("headers", name) for name in learned.scopes.app_headers}
+    values = invent_values(learned.seen, learned.world.is_ok, personal, shared, fixed, learned.scopes.iban_country)
     return replace(values, mistyped={number for check in wrong for number in check.shown_by})
 
 

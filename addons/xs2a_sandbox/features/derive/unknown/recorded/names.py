@@ -4,8 +4,12 @@ import re
 from collections.abc import Collection
 from itertools import count
 
+from xs2a_sandbox.redaction.vocabulary import is_words
+
 _LONG = 16
 """The least length of an id of letters alone, if only its length and its case are known."""
+_IN_GROUPS = re.compile(r"[A-Z]{3,8}(-[A-Z]{4}){1,6}")
+"""An id such as a pseudonym of `MBC-K7QD-XTBA`, in which all digits have become letters."""
 _VERSION = re.compile(r"v?\d{1,2}(\.\d+)*")
 
 
@@ -22,7 +26,8 @@ def is_id(text: str, *, is_redacted: bool = False) -> bool:
         # Names such as accountNumber change between small and capital letters less often.
         return True
     if is_redacted:
-        return len(text) >= _LONG and text.isalpha() and text.isupper()
+        is_long = len(text) >= _LONG and text.isalpha() and text.isupper()
+        return is_long or (_IN_GROUPS.fullmatch(text) is not None and not is_words(text))
     if len(text) < 6 or not re.search("[aeiouyAEIOUY]", text):
         return len(text) >= 6
     return text.isupper() and len(text) >= 8 and "_" not in text and not _can_be_said(text)

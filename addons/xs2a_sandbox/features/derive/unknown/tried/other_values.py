@@ -66,17 +66,20 @@ def invent_values(
     is_ok: Mapping[SeenExchange, bool],
     personal: Collection[Place] = (),
     shared: Collection[Place] = (),
+    fixed: Collection[Place] = (),
     country: str | None = None,
 ) -> OtherValues:
     """Return other values. `personal` are places of names and secrets, `shared` those of codes that are the same for
-    all customers, and `country` is that of IBANs without it.
+    all customers, `fixed` those of values that stay, such as the key of the app, and `country` is that of IBANs without
+    it.
     """
     sent: dict[str, _Sent] = {}
     accepted: set[str] = set()
     told: set[str] = set()
     is_redacted = are_redacted(seen)
     for one in seen:
-        texts = {found.text: found for found in _find_sent(one, is_redacted) if found.text not in told}
+        sends = (found for found in _find_sent(one, is_redacted) if found.place not in fixed)
+        texts = {found.text: found for found in sends if found.text not in told}
         sent |= texts
         accepted |= texts.keys() if is_ok[one] else set()
         told |= {text for _, value in answer_values(one) for text in parts(value)} - sent.keys()
