@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.yaml_writer import yaml_text
+from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.rating import Rating
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, read_dialect
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface, learn
+from xs2a_sandbox.features.derive.unknown.recorded.places import source_of
 from xs2a_sandbox.features.derive.unknown.recorded.repetition import cut_repetition
 from xs2a_sandbox.features.derive.unknown.recorded.restored import restore
 from xs2a_sandbox.features.derive.unknown.tried.other_values import AS_RECORDED, OtherValues, invent_values
@@ -65,6 +67,9 @@ def learn_dialect(
     return LearnedDialect(head + tried.text, learned.unknown, rehearsed, tried.rated, left_out)
 
 
+_SPOILS = "also refuses requests with other values"
+
+
 class _Tried(NamedTuple):
     """The text of a dialect without its head, and its answers to a second journey."""
 
@@ -95,8 +100,8 @@ def _drop_spoiling(learned: LearnedInterface, tried: _Tried, attempt: Callable[[
     operation = learned.world.operation_of[learned.seen[at]]
     checks = learned.checks[operation]
 
-    def without(dropped: Sequence[LearnedCheck]) -> _Tried:
-        learned.checks[operation] = [check for check in checks if check not in dropped]
+    def without(dropped: Sequence[LearnedCheck], narrowed: Sequence[LearnedCheck] = ()) -> _Tried:
+        learned.checks[operation] = [*narrowed, *(check for check in checks if check not in dropped)]
         return attempt()
 
     possible = [check for check in checks if check.answer.status == statuses[at]]
@@ -108,13 +113,25 @@ def _drop_spoiling(learned: LearnedInterface, tried: _Tried, attempt: Callable[[
     for check in possible:
         better = without([check])
         if Rating.of(better.rated).right > Rating.of(tried.rated).right + len(check.shown_by):
+            narrowed = _narrow(check)
             learned.unknown.append(
                 f"{operation.method} {operation.path}: when it is answered with {check.answer.name}; the condition "
-                "that was found also refuses requests with other values"
+                f"that was found {'holds for the recorded value only' if narrowed else _SPOILS}"
             )
-            return better
+            return without([check], [narrowed]) if narrowed else better
     learned.checks[operation] = checks
     return None
+
+
+def _narrow(check: LearnedCheck) -> LearnedCheck | None:
+    """Return a check that refuses only the recorded values of a header, such as the key of an unknown app."""
+    place = check.condition.place
+    if check.condition.kind != "header":
+        return None
+    values = {value for one in check.answer.seen if one.number in check.shown_by if (value := one.at(place))}
+    source = f"{source_of(place)} in {literal(sorted(values))}"
+    is_narrow = not values or check.condition.source == source
+    return None if is_narrow else replace(check, condition=replace(check.condition, source=source))
 
 
 def _invent_values(learned: LearnedInterface) -> OtherValues:
@@ -122,8 +139,7 @@ def _invent_values(learned: LearnedInterface) -> OtherValues:
     owned = [check.condition for check in wrong if check.condition.owner]
     personal = {place for condition in owned for place in (condition.owner[-2:], condition.place)}
     shared = {check.condition.place for check in wrong if not check.condition.owner}
-    fixed = {("headers", name) for name in learned.scopes.app_headers}
-    values = invent_values(learned.seen, learned.world.is_ok, personal, shared, fixed, learned.scopes.iban_country)
+    values = invent_values(learned.seen, learned.world.is_ok, personal, shared, learned.scopes.iban_country)
     return replace(values, mistyped={number for check in wrong for number in check.shown_by})
 
 

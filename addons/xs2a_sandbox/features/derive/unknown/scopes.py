@@ -1,6 +1,5 @@
 """The recording as expressions see it: for every exchange the roots that a cassette would have, and the things then."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -12,13 +11,14 @@ from xs2a_sandbox.cassette.evaluation.expressions import compile_text, render
 from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.features.derive.expression_text import braced
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
-from xs2a_sandbox.features.derive.unknown.recorded.forms import find_iban_country, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.forms import account_digits, find_iban_country, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange, answer_values, parts
 from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, StateMachine
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import count_paid
 from xs2a_sandbox.features.derive.unknown.states.states import unix_seconds
+from xs2a_sandbox.features.derive.unknown.things.charges import find_charges, told_charges
 from xs2a_sandbox.features.derive.unknown.things.lifetimes import told_lifetimes
 from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup, find_lookups, find_secondary
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
@@ -68,6 +68,7 @@ class ExchangeScopes:
         tokens |= {use.kind for own in world.uses.values() for use in own if use.place == ("headers", "authorization")}
         self.lookups = {operation: list(find_lookups(world, operation, tokens)) for operation in world.operations}
         self.secondary = {operation: list(find_secondary(world, operation)) for operation in world.operations}
+        self.charges = {kind: find_charges(kind) if kind in machines else [] for kind in world.kinds}
         self.nonces = find_nonces(world)
         self._edits_of: dict[LearnedThing, set[int]] = {}
         self._owners_of: dict[LearnedThing, dict[str, LearnedThing]] = {}
@@ -137,9 +138,12 @@ class ExchangeScopes:
         """Return the country whose IBANs begin with it before all account numbers, if these are of digits only."""
         held = {str(value) for rows in self.world.rows for row in rows.entries for value in row.values()}
         sent = {str(value) for one, is_ok in self.is_ok.items() if is_ok for _, value in leaves(one.body)}
-        length = next((len(text) for text in held if re.fullmatch(r"\d{12,30}", text)), 0)
-        numbers = {text for text in held | sent if length and text.isdecimal() and len(text) == length}
-        return find_iban_country(numbers) if len(numbers) > 1 else None
+        told, said = ({number for text in texts if (number := account_digits(text))} for texts in (held, sent))
+        for length in dict.fromkeys(map(len, sorted(told or said, key=len))):
+            numbers = {number for number in told | said if len(number) == length}
+            if len(numbers) > 1 and (country := find_iban_country(numbers)):
+                return country
+        return None
 
     def _find_late_keys(self) -> Iterator[tuple[tuple[str, str], list[Any]]]:
         """Yield keys that answers have only in some states of a thing, such as after its approval, with these states.
@@ -380,6 +384,7 @@ class ExchangeScopes:
             "sent": created.body if created.body is not None else created.form or {},
             "headers": dict(created.headers),
             "entered": entered or None,
+            "told": told_charges(self.charges[thing.kind], created.document),
             "of": {
                 name: (owner.created.body or {}) | {"id": owner.keys[owner.kind.id][0]}
                 for name, owner in self._owners(thing).items()

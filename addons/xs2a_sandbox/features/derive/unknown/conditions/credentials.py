@@ -71,6 +71,8 @@ def conditions_on_secrets(
         pairs = [(place, name) for place, name in pairs if name in told and place not in told] or pairs
         fields = [place for place in values if place[0] in ("form", "body") and place not in told]
         pairs += [(place, name) for name in earlier for place in fields]
+        # A login in an earlier request tells more than a decision next to the secret.
+        pairs.sort(key=lambda pair: not names_customer(str(pair[1][-1])))
         values |= earlier
         for place, name in pairs:
             both = [(_read(scopes, other, name), other.at(place)) for other in others]

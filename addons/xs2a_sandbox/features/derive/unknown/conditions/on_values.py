@@ -10,6 +10,7 @@ from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import (
     NICE,
+    account_digits,
     date_form,
     find_iban_country,
     number_source,
@@ -65,8 +66,10 @@ def conditions_on_value(
         pattern = None if scopes.made.issuperset(texts) else pattern_of(texts)
         if wanted:
             yield Condition(f"{guard}{source} is not string", 51, "form", place)
-        if (country := scopes.iban_country) and find_iban_country(texts, [country]):
-            yield Condition(f"{guard}not (({literal(country)} ~ {source}) | has_format('iban'))", 54, "form", place)
+        numbers = {account_digits(text) for text in texts}
+        if (country := scopes.iban_country) and find_iban_country(numbers, [country]):
+            number = f"({source} | replace(' ', ''))" if numbers.isdisjoint(texts) else source
+            yield Condition(f"{guard}not (({literal(country)} ~ {number}) | has_format('iban'))", 54, "form", place)
         if wanted and all(map(FORMATS["iban"], texts)):
             yield Condition(f"{guard}not ({source} | has_format('iban'))", 54, "form", place)
         if pattern and all(re.search(r"[.,]\d\d$", text) and (read_number(text) or 0) > 0 for text in texts):

@@ -23,8 +23,9 @@ from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, write_
 class Taken:
     """Things of a kind that reduce the balance of an account while they are in one of these states.
 
-    Their requests have the amount at the place `amount`, where a star stands for all entries of a list. `of` is the
-    place of the account: in the thing's own request, or in the customer's form. Each thing takes a `fee`, too.
+    The amount is at the place `amount` of the thing: in its own request, where a star stands for all entries of a list,
+    or in the answer about it. `of` is the place of the account: in the thing's own request, or in the customer's form.
+    Each thing takes a `fee`, too.
     """
 
     kind: ThingKind
@@ -66,7 +67,9 @@ def find_balances(scopes: ExchangeScopes, lists: Collection[LearnedOperation]) -
             values = [(one, dict(leaves(one.document)).get(place)) for one in oks]
             if not all(_is_money(value) for _, value in values):
                 continue
-            if len({str(value) for _, value in values}) < 2:
+            kind = scopes.world.made_by(operation)
+            is_charge = kind and any(charge.place == place for charge in scopes.charges[kind])
+            if is_charge or len({str(value) for _, value in values}) < 2:
                 continue
             taken, is_exact = _find_taken(scopes, per, values)
             if taken:
@@ -136,7 +139,8 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
         money = [(place, value) for place, value in leaves(sent) if _is_money(value) and ("body", *place) not in ids]
         # Texts of digits may also be account numbers.
         own = [place for place, _ in sorted(money, key=lambda one: isinstance(one[1], str) and one[1].isdecimal())]
-        amounts = list(dict.fromkeys([*map(anywhere, own), *own]))
+        amounts = [("sent", *place) for place in dict.fromkeys([*map(anywhere, own), *own])]
+        amounts += [("told", charge.name) for charge in scopes.charges[kind]]
         forms = [one.form for thing in kind.things for one in thing.events if one.form and scopes.is_ok[one]]
         details = [
             (place, value)
@@ -217,7 +221,7 @@ def _sum(before: Sequence[tuple[Mapping[str, Any], Any]], account: Mapping[str, 
     own = (account or {}).get(taken.member)
     return sum(
         (
-            _amount(thing["sent"], taken.amount) + taken.fee
+            _amount(thing, taken.amount) + taken.fee
             for thing, state in before
             if state in taken.states and value_at(thing, taken.of) == own
         ),
@@ -225,37 +229,52 @@ def _sum(before: Sequence[tuple[Mapping[str, Any], Any]], account: Mapping[str, 
     )
 
 
-def _amount(sent: Any, at: Place) -> Decimal:
-    """Return the number at a place, or the sum of those in all entries of a list."""
+def _amount(thing: Mapping[str, Any], at: Place) -> Decimal:
+    """Return the number at a place of a thing, or the sum of those in all entries of a list."""
     if "*" not in at:
-        return _number(value_at(sent, at))
-    return sum((_number(value) for place, value in leaves(sent) if anywhere(place) == at), Decimal())
+        return _number(value_at(thing, at))
+    return sum((_number(value) for place, value in leaves(thing["sent"]) if anywhere(place) == at[1:]), Decimal())
+
+
+def _example(scopes: ExchangeScopes, taken: Taken) -> Any:
+    """Return how an amount is written."""
+    thing = taken.kind.example
+    if taken.amount[0] == "told":
+        charge = next(one for one in scopes.charges[taken.kind] if one.name == taken.amount[1])
+        return value_at(thing.document, charge.place)
+    return next((value for at, value in leaves(thing.body) if taken.amount[1:] in (at, anywhere(at))), None)
+
+
+def _asked_source(scopes: ExchangeScopes, taken: Taken) -> str:
+    """Return the expression for the amount in a request for a new thing."""
+    if taken.amount[0] == "told":
+        return next(f"({charge.source})" for charge in scopes.charges[taken.kind] if charge.name == taken.amount[1])
+    return source_of(("body", *taken.amount[1:]))
 
 
 def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
     """Give the balance to the requests that create what is taken from it, to learn when it does not cover them."""
-    operation, amount = taken.kind.made_by, ("body", *taken.amount)
-    with_amount = [one for one in operation.seen if _is_money(one.at(amount))]
-    payers = _find_payers(scopes, balance, taken, with_amount)
-    refused = [one for one in with_amount if not scopes.is_ok[one] and one in payers]
-    most = max((_number(one.at(amount)) for one in refused), default=Decimal())
+    operation, amount, asked = taken.kind.made_by, ("body", *taken.amount[1:]), _asked_source(scopes, taken)
+    numbers = {one: scopes.value(asked, one, after=False) for one in operation.seen} if "*" not in taken.amount else {}
+    numbers = {one: _number(value) for one, value in numbers.items() if _is_money(value)}
+    payers = _find_payers(scopes, balance, taken, list(numbers))
+    refused = [one for one in numbers if not scopes.is_ok[one] and one in payers]
+    most = max((numbers[one] for one in refused), default=Decimal())
     for one in refused:
         key = _key(balance, payers[one])
-        if key not in balance.start and _number(one.at(amount)) < most:
+        if key not in balance.start and numbers[one] < most:
             # Nobody has read this balance, but it does not cover a payment below the limit.
-            half = _number(one.at(amount)) / 2
-            balance.start[key] = _like(next(iter(balance.start.values())), half)
+            balance.start[key] = _like(next(iter(balance.start.values())), numbers[one] / 2)
     for one, account in payers.items():
         if not balance.is_exact:
-            is_covered = scopes.is_ok[one] or not _is_told_by_amount(scopes, one, amount, with_amount)
-            scopes.add(one, {balance.name: _number(one.at(amount)) - (not is_covered)})
+            is_covered = scopes.is_ok[one] or not _is_told_by_amount(scopes, one, amount, list(numbers))
+            scopes.add(one, {balance.name: numbers[one] - (not is_covered)})
         elif _key(balance, account) in balance.start:
             scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
     if payers:
-        example = dict(leaves(taken.kind.example.body)).get(taken.amount)
-        source = f"({number_source(example, source_of(amount))} or 0){_and_fee(taken)} > let.{balance.name}"
+        source = f"({number_source(_example(scopes, taken), asked)} or 0){_and_fee(taken)} > let.{balance.name}"
         scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
-        if balance.is_exact:
+        if balance.is_exact and taken.amount[0] == "sent":
             scopes.exact_amounts.add((operation, amount))
 
 
@@ -308,9 +327,7 @@ def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Ta
             account = next((row for row in rows.entries if row.get(taken.member) == number), None)
             if account and str(account[rows.key]) in balance.start:
                 scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
-        amount = number_source(
-            dict(leaves(taken.kind.example.body))[taken.amount], expression(f"{name}.sent", taken.amount)
-        )
+        amount = number_source(_example(scopes, taken), expression(name, taken.amount))
         source = f"{name}.kind == {literal(taken.kind.name)} and ({amount} or 0){_and_fee(taken)} > let.{balance.name}"
         scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", name=lookup.name))
         balance.payers[operation] = payer
@@ -345,7 +362,9 @@ def write_first_balances(balances: Sequence[Balance]) -> dict[str, Any]:
     return made
 
 
-def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False) -> dict[str, Any]:
+def balance_lets(
+    scopes: ExchangeScopes, balance: Balance, lookup: ThingLookup, as_number: bool = False
+) -> dict[str, Any]:
     """Return the named values that compute a balance. `as_number` is for comparisons."""
     if lookup.rows is None:
         return {}
@@ -362,7 +381,7 @@ def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False)
             "each": "{{ let.all_" + taken.kind.name + " }}",
             "as": "thing",
             "when": f"thing.state in {literal(list(taken.states))} and {owner}",
-            "give": braced(_read_amount(taken)),
+            "give": braced(_read_amount(scopes, taken)),
         }
     left = " - ".join([number, *(f"(let.{name} | sum)" for name in made)])
     if isinstance(start, str) and not as_number:
@@ -373,24 +392,24 @@ def balance_lets(balance: Balance, lookup: ThingLookup, as_number: bool = False)
     return {**made, balance.name: braced(left)}
 
 
-def payer_lets(balance: Balance, operation: LearnedOperation) -> dict[str, Any]:
+def payer_lets(scopes: ExchangeScopes, balance: Balance, operation: LearnedOperation) -> dict[str, Any]:
     """Return the named values that compute the balance of the account that pays, where its payment is decided on."""
     rows = balance.per.rows
     if rows is None:
         return {}
     own = f"selectattr({literal(balance.taken[0].member)}, 'equalto', {balance.payers[operation]})"
     payer = braced(f"(let.{rows.name}_rows | dictsort | map('last') | {own} | list)[0]")
-    return {"payer": payer, **balance_lets(balance, ThingLookup("payer", (), None, rows=rows), as_number=True)}
+    return {"payer": payer, **balance_lets(scopes, balance, ThingLookup("payer", (), None, rows=rows), as_number=True)}
 
 
-def _read_amount(taken: Taken) -> str:
+def _read_amount(scopes: ExchangeScopes, taken: Taken) -> str:
     """Return the expression for what the thing `thing` takes."""
-    example = next(value for at, value in leaves(taken.kind.example.body) if taken.amount in (at, anywhere(at)))
+    example = _example(scopes, taken)
     if "*" not in taken.amount:
-        return number_source(example, expression("thing.sent", taken.amount)) + _and_fee(taken)
+        return number_source(example, expression("thing", taken.amount)) + _and_fee(taken)
     at = taken.amount.index("*")
     member = literal(".".join(map(str, taken.amount[at + 1 :])))
-    texts = f"{expression('thing.sent', taken.amount[:at])} | map(attribute={member})"
+    texts = f"{expression('thing', taken.amount[:at])} | map(attribute={member})"
     texts += " | map('replace', ',', '.')" if "," in str(example) else ""
     return f"({texts} | map('decimal') | sum){_and_fee(taken)}"
 

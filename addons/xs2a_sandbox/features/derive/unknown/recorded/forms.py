@@ -166,6 +166,12 @@ NICE = [
 _COUNTRIES = tuple(map("".join, product(ascii_uppercase, repeat=2)))
 
 
+def account_digits(text: str) -> str:
+    """Return the digits of what can be an account number, without blanks, or an empty text."""
+    digits = text.replace(" ", "")
+    return digits if re.fullmatch(r"\d{12,30}", digits) else ""
+
+
 def find_iban_country(numbers: Collection[str], countries: Sequence[str] = _COUNTRIES) -> str | None:
     """Return the country before which account numbers of digits only are IBANs, such as PL."""
     if not all(re.fullmatch(r"\d{12,30}", number) for number in numbers):
@@ -204,5 +210,6 @@ def _pattern(text: str) -> str | None:
     if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}", text):
         return "[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}"
     if re.fullmatch(r"\d+([ ./-]\d+)+", text) and read_number(text) is None and not _is_address(text):
-        return re.sub(r"\d+", lambda found: f"[0-9]{{{len(found[0])}}}", text.replace(".", r"\."))
+        # Blanks in an account number can be left out.
+        return re.sub(r"\d+", lambda found: f"[0-9]{{{len(found[0])}}}", text.replace(".", r"\.").replace(" ", " ?"))
     return None

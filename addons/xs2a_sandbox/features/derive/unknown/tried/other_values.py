@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from xs2a_sandbox.documents.formats import FORMATS
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.forms import account_digits, date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, are_redacted, parts
 from xs2a_sandbox.features.derive.unknown.things.things import separator
@@ -66,20 +66,17 @@ def invent_values(
     is_ok: Mapping[SeenExchange, bool],
     personal: Collection[Place] = (),
     shared: Collection[Place] = (),
-    fixed: Collection[Place] = (),
     country: str | None = None,
 ) -> OtherValues:
     """Return other values. `personal` are places of names and secrets, `shared` those of codes that are the same for
-    all customers, `fixed` those of values that stay, such as the key of the app, and `country` is that of IBANs without
-    it.
+    all customers, and `country` is that of IBANs without it.
     """
     sent: dict[str, _Sent] = {}
     accepted: set[str] = set()
     told: set[str] = set()
     is_redacted = are_redacted(seen)
     for one in seen:
-        sends = (found for found in _find_sent(one, is_redacted) if found.place not in fixed)
-        texts = {found.text: found for found in sends if found.text not in told}
+        texts = {found.text: found for found in _find_sent(one, is_redacted) if found.text not in told}
         sent |= texts
         accepted |= texts.keys() if is_ok[one] else set()
         told |= {text for _, value in answer_values(one) for text in parts(value)} - sent.keys()
@@ -126,8 +123,9 @@ def _other_text(found: _Sent, random: Random, is_good: bool, is_free: bool, coun
         return str(UUID(int=random.getrandbits(128), version=4))
     if FORMATS["iban"](text):
         return _other_iban(text, random)
-    if country and FORMATS["iban"](country + text):
-        return _other_iban(country + text, random)[len(country) :]
+    if country and FORMATS["iban"](country + account_digits(text)):
+        number = iter(_other_iban(country + account_digits(text), random)[len(country) :])
+        return "".join(next(number) if character.isdecimal() else character for character in text)
     if text.isdecimal():
         return _other_form(text, random) if len(text) >= _SHORTEST_NUMBER and found.place[0] != "query" else text
     if any(map(str.isdecimal, text)):

@@ -136,10 +136,10 @@ def _write_lets(learned: LearnedInterface, operation: LearnedOperation, oks: Suc
     for balance in learned.balances:
         is_checked = any(balance.name in source for source in sources)
         if is_checked and operation in balance.payers:
-            lets |= payer_lets(balance, operation)
+            lets |= payer_lets(scopes, balance, operation)
         for lookup in scopes.lookups[operation]:
             if lookup.rows is balance.per.rows and (balance.operation is operation or is_checked):
-                lets |= balance_lets(balance, lookup, as_number=balance.operation is not operation)
+                lets |= balance_lets(scopes, balance, lookup, as_number=balance.operation is not operation)
     return lets
 
 

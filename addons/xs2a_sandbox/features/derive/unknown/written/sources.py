@@ -11,7 +11,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, ExchangeScopes
 from xs2a_sandbox.redaction.values import DROPPED
 
-_INTERNAL = frozenset("state sent headers entered of made since lifetime ended kind number".split())
+_INTERNAL = frozenset("state sent headers entered told of made since lifetime ended kind number".split())
 """Members of things that answers do not repeat, or not as they are."""
 
 
@@ -56,6 +56,7 @@ def find_sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[st
                 source = f"({source} if let.{name}.state in {literal(states)} else none)"
             if key not in _INTERNAL:
                 yield source, value
+        yield from below(f"let.{name}.told", thing["told"])
     for root in ("path", "body"):
         yield from below(root, scope[root])
     for name, thing in documents.items():
@@ -79,6 +80,15 @@ def find_sources(scopes: ExchangeScopes, one: SeenExchange) -> Iterator[tuple[st
         for name, value in (told or {}).items():
             if isinstance(value, str) and value.islower():
                 yield f"{expression(root, (name,))} | capitalize", value.capitalize()
+    for root, told in (
+        ("body", scope["body"]),
+        *((f"let.{name}.sent", thing["sent"]) for name, thing in documents.items()),
+    ):
+        for source, value in below(root, told):
+            if isinstance(value, str) and (written := value.replace(" ", "")) != value and written.isdecimal():
+                yield f"{source} | replace(' ', '')", written
+            elif isinstance(value, str) and value.upper() != value:
+                yield f"{source} | upper", value.upper()
     yield from below("headers", {name: one.headers[name] for name in one.headers if ("headers", name) in scopes.nonces})
     yield "request.path", scope["request"]["path"]
     if one.bank:

@@ -7,9 +7,17 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import find_repeated_rows, is_same
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, is_amount
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
+from xs2a_sandbox.features.derive.unknown.recorded.totals import (
+    Term,
+    find_by_word,
+    find_places,
+    find_total,
+    read_numbers,
+    write_term,
+)
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
 from xs2a_sandbox.features.derive.unknown.written.new_ids import new_value
@@ -50,6 +58,7 @@ class Templates:
         self._ones = ones
         self._named = named
         self._members = members
+        self._documents: Sequence[Any] = ()
         self._inherited = list(dict.fromkeys(source for one in ones for source in find_inherited(scopes, one)))
         self._sources = self._known(ones[0]) if ones else []
         self._copied = scopes.world.copied[scopes.world.operation_of[ones[0]]] if ones else frozenset()
@@ -60,6 +69,7 @@ class Templates:
 
     def make(self, values: Sequence[Any], place: tuple[Any, ...] = ()) -> Any:
         """Return the template for the values that the answers have at a place. MISSING is for answers without it."""
+        self._documents = self._documents if place else values
         there = [value for value in values if value is not MISSING]
         if len(there) == len(values) and (source := self._find(values, place)):
             return braced(source)
@@ -198,6 +208,8 @@ class Templates:
 
     def _make_scalar(self, values: Sequence[Any], there: Sequence[Any], place: tuple[Any, ...]) -> Any:
         is_same = all(is_equal(value, there[0]) for value in there)
+        if not is_same and len(there) == len(values) and (source := self._compute(values, place)):
+            return braced(source)
         if isinstance(there[0], str) and (text := self._compose(values)):
             return text
         if by_state := self._find_state_text(values, place):
@@ -221,6 +233,7 @@ class Templates:
             and all(isinstance(v, str) and " " not in v and v for v in there)
             and any(map(self._scopes.world.ids.has, there))
             and "/" not in there[0]
+            and not all(map(is_amount, there))
         ):
             return new_value(there)
         if isinstance(there[0], str) and self._is_random(there[0]):
@@ -230,6 +243,25 @@ class Templates:
             start = values.index(there[0])
             return Templates(self._scopes, self._ones[start : start + 1]).make(there[:1], place)
         return there[-1]
+
+    def _compute(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:
+        """Return the expression for a total of other numbers in the answer, or for what a word of a request decides."""
+        if isinstance(values[0], Mapping | list):
+            return None
+        if decided := find_by_word(values, self._find_words()):
+            return decided
+        if not read_numbers(values) or place[:1] == ("headers",) or not self._scopes.is_ok.get(self._ones[0], False):
+            return None
+        terms = list[Term]()
+        for other, numbers in find_places(self._documents):
+            if other != place and (term := write_term(numbers, self._find(numbers, other))):
+                terms.append(term)
+        return find_total(values, terms)
+
+    def _find_words(self) -> dict[str, list[Any]]:
+        """Return what requests for the things have at each place, by its expression."""
+        sent = [source for source, _ in self._sources if source.startswith("body.") or ".sent." in source]
+        return {source: [self._scopes.value(source, one) for one in self._ones] for source in sent}
 
     def _by_member(self, values: Sequence[Any]) -> str | None:
         """Return what depends on an optional member of the request, such as a day: `dated` or `instant`."""
@@ -267,7 +299,12 @@ class Templates:
     def _is_random(self, text: str) -> bool:
         if _ERROR_CODE.fullmatch(text) and not self._scopes.is_ok.get(self._ones[0], False):
             return False
-        looks_like_id = len(text) >= 8 and self._scopes.world.ids.has(text) and text not in self._scopes.row_texts
+        looks_like_id = (
+            len(text) >= 8
+            and not is_amount(text)
+            and self._scopes.world.ids.has(text)
+            and text not in self._scopes.row_texts
+        )
         return looks_like_id and re.fullmatch(r"[A-Za-z0-9_.-]+", text) is not None and not date_form(text)
 
     def _find(self, values: Sequence[Any], place: tuple[Any, ...]) -> str | None:

@@ -66,6 +66,7 @@ def write_new(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKi
         "wrong": 0,
         "sent": "{{ body }}" if first.has_json else "{{ form }}",
         "entered": None,
+        "told": {charge.name: braced(charge.source) for charge in scopes.charges[kind]},
         "headers": {
             name: braced(f"headers[{literal(name)}]")
             for name in first.headers
