@@ -14,6 +14,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
+from xs2a_sandbox.features.derive.unknown.things.charges import Charge
 from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, write_account
@@ -25,7 +26,7 @@ class Taken:
 
     The amount is at the place `amount` of the thing: in its own request, where a star stands for all entries of a list,
     or in the answer about it. `of` is the place of the account: in the thing's own request, or in the customer's form.
-    Each thing takes a `fee`, too.
+    Each thing takes a `fee`, too: a number, or the name of a charge in the answer about it.
     """
 
     kind: ThingKind
@@ -34,7 +35,7 @@ class Taken:
     account: str | int
     member: str
     states: tuple[Any, ...]
-    fee: Decimal = Decimal()
+    fee: Decimal | str = Decimal()
 
 
 @dataclass(eq=False)
@@ -98,10 +99,13 @@ def _find_taken(
     """Return the things that explain a balance, of one kind or else of two, and whether the numbers agree exactly."""
     before = {(kind, one): _before(scopes, kind, one) for kind in scopes.machines for one, _ in values}
     without_fee = list(dict.fromkeys(_possible(scopes, per)))
-    fees = {kind: _find_fees(kind) for kind in scopes.machines}
+    fees: dict[ThingKind, list[Decimal | str]] = {}
+    for kind in scopes.machines:
+        fees[kind] = [*_find_fees(kind), *(charge.name for charge in scopes.charges[kind])]
+    every = [*without_fee, *(replace(one, fee=fee) for one in without_fee for fee in fees[one.kind])]
     possible = {
         taken: [_sum(before[taken.kind, one], scopes.scope(one)["let"].get(per.name), taken) for one, _ in values]
-        for taken in (*without_fee, *(replace(one, fee=fee) for one in without_fee for fee in fees[one.kind]))
+        for taken in every
     }
     accounts = [scopes.row_key(per, one) for one, _ in values]
     numbers = [_number(value) for _, value in values]
@@ -162,7 +166,10 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
             for (of, name), account in list(unique.items())[:2]:
                 for size in (1, 2, 3):
                     for states in combinations(machine.words, size):
-                        yield Taken(kind, amount, of, account, name, _with_passed(machine, states))
+                        passed = _with_passed(machine, states)
+                        # What time has made of a payment since the balance was read keeps the money.
+                        for known in dict.fromkeys((_with_later(machine, passed), passed)):
+                            yield Taken(kind, amount, of, account, name, known)
 
 
 def _find_fees(kind: ThingKind) -> list[Decimal]:
@@ -184,6 +191,14 @@ def _with_passed(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...
             passed.append(word)
             if word in states:
                 found |= dict.fromkeys(passed)
+    return tuple(found)
+
+
+def _with_later(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...]:
+    """Return states with all that time makes of them."""
+    found = list(states)
+    for state in found:
+        found += [change.after for change in machine.by_time if change.before == state and change.after not in found]
     return tuple(found)
 
 
@@ -221,12 +236,16 @@ def _sum(before: Sequence[tuple[Mapping[str, Any], Any]], account: Mapping[str, 
     own = (account or {}).get(taken.member)
     return sum(
         (
-            _amount(thing, taken.amount) + taken.fee
+            _amount(thing, taken.amount) + _fee(thing, taken)
             for thing, state in before
             if state in taken.states and value_at(thing, taken.of) == own
         ),
         Decimal(),
     )
+
+
+def _fee(thing: Mapping[str, Any], taken: Taken) -> Decimal:
+    return _number(thing["told"].get(taken.fee)) if isinstance(taken.fee, str) else taken.fee
 
 
 def _amount(thing: Mapping[str, Any], at: Place) -> Decimal:
@@ -238,17 +257,21 @@ def _amount(thing: Mapping[str, Any], at: Place) -> Decimal:
 
 def _example(scopes: ExchangeScopes, taken: Taken) -> Any:
     """Return how an amount is written."""
-    thing = taken.kind.example
     if taken.amount[0] == "told":
-        charge = next(one for one in scopes.charges[taken.kind] if one.name == taken.amount[1])
-        return value_at(thing.document, charge.place)
-    return next((value for at, value in leaves(thing.body) if taken.amount[1:] in (at, anywhere(at))), None)
+        return value_at(taken.kind.example.document, _find_charge(scopes, taken, taken.amount[1]).place)
+    return next(
+        (value for at, value in leaves(taken.kind.example.body) if taken.amount[1:] in (at, anywhere(at))), None
+    )
+
+
+def _find_charge(scopes: ExchangeScopes, taken: Taken, name: str | int) -> Charge:
+    return next(charge for charge in scopes.charges[taken.kind] if charge.name == name)
 
 
 def _asked_source(scopes: ExchangeScopes, taken: Taken) -> str:
     """Return the expression for the amount in a request for a new thing."""
     if taken.amount[0] == "told":
-        return next(f"({charge.source})" for charge in scopes.charges[taken.kind] if charge.name == taken.amount[1])
+        return f"({_find_charge(scopes, taken, taken.amount[1]).source})"
     return source_of(("body", *taken.amount[1:]))
 
 
@@ -272,7 +295,8 @@ def _tell_cover(scopes: ExchangeScopes, balance: Balance, taken: Taken) -> None:
         elif _key(balance, account) in balance.start:
             scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
     if payers:
-        source = f"({number_source(_example(scopes, taken), asked)} or 0){_and_fee(taken)} > let.{balance.name}"
+        source = f"({number_source(_example(scopes, taken), asked)} or 0)"
+        source += f"{_and_fee(scopes, taken, '')} > let.{balance.name}"
         scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", amount))
         if balance.is_exact and taken.amount[0] == "sent":
             scopes.exact_amounts.add((operation, amount))
@@ -328,7 +352,8 @@ def _tell_cover_to_decisions(scopes: ExchangeScopes, balance: Balance, taken: Ta
             if account and str(account[rows.key]) in balance.start:
                 scopes.add(one, {balance.name: _left(scopes, balance, account, one)})
         amount = number_source(_example(scopes, taken), expression(name, taken.amount))
-        source = f"{name}.kind == {literal(taken.kind.name)} and ({amount} or 0){_and_fee(taken)} > let.{balance.name}"
+        fee = _and_fee(scopes, taken, name)
+        source = f"{name}.kind == {literal(taken.kind.name)} and ({amount} or 0){fee} > let.{balance.name}"
         scopes.covers.setdefault(operation, []).append(Condition(source, 69, "cover", name=lookup.name))
         balance.payers[operation] = payer
 
@@ -406,13 +431,19 @@ def _read_amount(scopes: ExchangeScopes, taken: Taken) -> str:
     """Return the expression for what the thing `thing` takes."""
     example = _example(scopes, taken)
     if "*" not in taken.amount:
-        return number_source(example, expression("thing", taken.amount)) + _and_fee(taken)
+        return number_source(example, expression("thing", taken.amount)) + _and_fee(scopes, taken, "thing")
     at = taken.amount.index("*")
     member = literal(".".join(map(str, taken.amount[at + 1 :])))
     texts = f"{expression('thing', taken.amount[:at])} | map(attribute={member})"
     texts += " | map('replace', ',', '.')" if "," in str(example) else ""
-    return f"({texts} | map('decimal') | sum){_and_fee(taken)}"
+    return f"({texts} | map('decimal') | sum){_and_fee(scopes, taken, 'thing')}"
 
 
-def _and_fee(taken: Taken) -> str:
-    return f" + ({literal(str(taken.fee))} | decimal)" if taken.fee else ""
+def _and_fee(scopes: ExchangeScopes, taken: Taken, thing: str) -> str:
+    """Return the expression that adds the fee of a thing, or that of a request for one if `thing` is empty."""
+    if isinstance(taken.fee, Decimal):
+        return f" + ({literal(str(taken.fee))} | decimal)" if taken.fee else ""
+    charge = _find_charge(scopes, taken, taken.fee)
+    example = value_at(taken.kind.example.document, charge.place)
+    source = expression(thing, ("told", charge.name)) if thing else f"({charge.source})"
+    return f" + {number_source(example, source)}"
