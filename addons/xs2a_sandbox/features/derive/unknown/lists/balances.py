@@ -110,7 +110,8 @@ def _find_taken(
     accounts = [scopes.row_key(per, one) for one, _ in values]
     numbers = [_number(value) for _, value in values]
     if found := next((taken for taken, sums in possible.items() if _explains(accounts, numbers, sums)), None):
-        return [found], True
+        shown = {state for one, _ in values for _, state in before[found.kind, one]}
+        return [replace(found, states=_with_later(scopes.machines[found.kind], found.states, shown))], True
     if scopes.is_redacted:
         if any(scopes.world.made(one) for one, _ in values):
             # These numbers follow what each request has sent.
@@ -166,10 +167,7 @@ def _possible(scopes: ExchangeScopes, per: ThingLookup) -> Iterator[Taken]:
             for (of, name), account in list(unique.items())[:2]:
                 for size in (1, 2, 3):
                     for states in combinations(machine.words, size):
-                        passed = _with_passed(machine, states)
-                        # What time has made of a payment since the balance was read keeps the money.
-                        for known in dict.fromkeys((_with_later(machine, passed), passed)):
-                            yield Taken(kind, amount, of, account, name, known)
+                        yield Taken(kind, amount, of, account, name, _with_passed(machine, states))
 
 
 def _find_fees(kind: ThingKind) -> list[Decimal]:
@@ -194,11 +192,12 @@ def _with_passed(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...
     return tuple(found)
 
 
-def _with_later(machine: StateMachine, states: Sequence[Any]) -> tuple[Any, ...]:
-    """Return states with all that time makes of them."""
+def _with_later(machine: StateMachine, states: Sequence[Any], shown: Collection[Any]) -> tuple[Any, ...]:
+    """Return states with what time makes of them, except for what was shown: the money stays away."""
     found = list(states)
     for state in found:
-        found += [change.after for change in machine.by_time if change.before == state and change.after not in found]
+        later = (change.after for change in machine.by_time if change.before == state)
+        found += [word for word in later if word not in found and word not in shown]
     return tuple(found)
 
 
