@@ -39,6 +39,7 @@ from tests.foreign_banks import (
     kupa_journeys,
     lech_journeys,
     mersey_journeys,
+    morar_journeys,
     morava_journeys,
     mures_journeys,
     narew_journeys,
@@ -56,12 +57,14 @@ from tests.foreign_banks import (
     skagen_journeys,
     soca_journeys,
     struma_journeys,
+    tagus_journeys,
     tajo_journeys,
     tejo_journeys,
     tisza_journeys,
     vanern_journeys,
     venta_journeys,
     vistula_journeys,
+    wisla_journeys,
     yarrow_journeys,
     zala_journeys,
     zeytin_journeys,
@@ -91,6 +94,7 @@ from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.kupa import Kupa
 from tests.foreign_banks.lech import Lech
 from tests.foreign_banks.mersey import Mersey
+from tests.foreign_banks.morar import Morar
 from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.mures import Mures
 from tests.foreign_banks.narew import Narew
@@ -110,6 +114,7 @@ from tests.foreign_banks.siret import Siret
 from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.soca import Soca
 from tests.foreign_banks.struma import Struma
+from tests.foreign_banks.tagus import Tagus
 from tests.foreign_banks.tajo import Tajo
 from tests.foreign_banks.tejo import Tejo
 from tests.foreign_banks.tisza import Tisza
@@ -117,6 +122,7 @@ from tests.foreign_banks.vanern import Vanern
 from tests.foreign_banks.venta import Venta
 from tests.foreign_banks.vistula import Vistula
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
+from tests.foreign_banks.wisla import Wisla
 from tests.foreign_banks.yarrow import Yarrow
 from tests.foreign_banks.zala import Zala
 from tests.foreign_banks.zeytin import Zeytin
@@ -1060,4 +1066,19 @@ BANKS = {
         r"\b(?:NC-26-[0-9A-Z]{6}|26PX\d{8})",
         "consentState|paymentState|step",
     ),
+    "morar": Foreign(
+        Morar,
+        morar_journeys.first,
+        morar_journeys.second,
+        r"MBC(?:-[A-Z0-9]{4}){2}|(?:FP|CH)\d{6}-[A-Z0-9]{6}|SCA\d{9}",
+        "consentStatus|transactionStatus|scaStatus",
+    ),
+    "tagus": Foreign(
+        Tagus,
+        tagus_journeys.first,
+        tagus_journeys.second,
+        r"\bG[0-9A-Z]{3}(?:-[0-9A-Z]{4}){2}|\bT\d{12}",
+        "phase|progress",
+    ),
+    "wisla": Foreign(Wisla, wisla_journeys.first, wisla_journeys.second, r"\b[ZPA]\d{11}\b", "stan|etap"),
 }

@@ -47,3 +47,14 @@ def test_the_links_lead_to_the_other_pages(start: str) -> None:
     since = "2026-11-16"
     assert app.send("GET", f"{PATH}?since={since}")[1]["links"] == page(1, host, since)["links"]
     assert URL not in str(shown)
+
+
+def test_the_last_recorded_page_leads_on_if_it_did_at_the_bank() -> None:
+    accounts = {"accounts": [{"id": ACCOUNT, "iban": "FR7638219004170004172031653"}]}
+    app = LearnedApp(learn_text([taped("/accounts", accounts, at=1), read(1, 2, ""), read(2, 3, "")]))
+    first, second = (app.send("GET", f"{PATH}?since=2026-11-01&page={number}")[1] for number in (1, 2))
+    assert [first["entries"], second["entries"]] == [page(number, "")["entries"] for number in (1, 2)]
+    assert second["links"]["next"] == page(2, "")["links"]["next"]
+    (further,) = app.send("GET", f"{PATH}?since=2026-11-01&page=3")[1]["entries"]
+    assert further.keys() == ENTRIES[0].keys()
+    assert further["entry"] not in [entry["entry"] for entry in ENTRIES[: 2 * SIZE]]
