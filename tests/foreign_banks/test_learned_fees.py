@@ -85,4 +85,7 @@ def test_an_account_number_is_accepted_with_and_without_blanks_if_it_is_right(ap
     for payee in (SECOND, SECOND.replace(" ", "")):
         status, made = app.send("POST", "/payments", order("10,00", "SLOW", payee))
         assert (status, made["payee"]) == (201, SECOND.replace(" ", ""))
-    assert app.send("POST", "/payments", order("10,00", "SLOW", MISTYPED)) == (422, {"code": "WRONG", "member": "payee"})
+    assert app.send("POST", "/payments", order("10,00", "SLOW", MISTYPED)) == (
+        422,
+        {"code": "WRONG", "member": "payee"},
+    )

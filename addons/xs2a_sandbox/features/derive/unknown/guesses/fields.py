@@ -120,14 +120,9 @@ def guess_dropped_secret(known: KnownOperation) -> Iterator[LearnedCheck]:
         ]
         if secrets and names:
             owner, place = ("form", names[0]), ("form", secrets[0])
-            condition = Condition(
-                other_secret(owner, place, find_attempt(known.scopes, known.operation)),
-                44,
-                "credentials",
-                place,
-                owner=owner,
-            )
-            yield LearnedCheck(condition, answer, (), is_guess=True)
+            differs = other_secret(owner, place, find_attempt(known.scopes, known.operation))
+            condition = Condition(differs, 44, "credentials", place, owner=owner)
+            yield LearnedCheck(condition, answer, tuple(one.number for one in answer.seen), is_guess=True)
 
 
 def guess_hidden_field(known: KnownOperation) -> Iterator[LearnedCheck]:

@@ -132,7 +132,10 @@ def _name_dropped_members(entries: Sequence[Exchange]) -> list[Exchange]:
 
 
 def _name_wrong_codes(entries: Sequence[Exchange]) -> list[Exchange]:
-    """Put other codes into requests that were refused before one with the code was accepted."""
+    """Put other codes into requests that were refused before one with the code was accepted.
+
+    The status 401 is about the client and its secret (RFC 6749, section 5.2).
+    """
     accepted: dict[bytes, int] = {}
     for number, entry in enumerate(entries):
         for text in _CODE.findall(entry.body) if entry.status < 400 else ():
@@ -140,7 +143,8 @@ def _name_wrong_codes(entries: Sequence[Exchange]) -> list[Exchange]:
     named = []
     for number, entry in enumerate(entries):
         sent = entry.body
-        for text in _CODE.findall(sent) if entry.status >= 400 else ():
+        is_about_code = entry.status >= 400 and entry.status != HTTPStatus.UNAUTHORIZED
+        for text in _CODE.findall(sent) if is_about_code else ():
             sent = sent.replace(text, f"wrong{number:016}".encode()) if number < accepted.get(text, 0) else sent
         named.append(replace(entry, body=sent))
     return named
