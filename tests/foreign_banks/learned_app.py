@@ -3,13 +3,17 @@
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from tests.support.taping import START
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.engine import Engine, Parts
@@ -46,3 +50,34 @@ class LearnedApp:
 
     def wait(self, to: datetime) -> None:
         self.send("PUT", "/_sandbox/clock", {"frozen": to.isoformat()}, {"Authorization": "Bearer t"})
+
+
+class EngineTransport(httpx.BaseTransport):
+    """Lets an httpx client send requests to an engine, without a port. `Date` is the time of its clock."""
+
+    def __init__(self, interface: Interface, now: datetime) -> None:
+        bank = Banks(Bank(interface, SCHEMAS, diagnose=False))
+        self._engine = Engine(Parts(bank, MemoryStore(), TestData({}, ()), USUAL, Clock(frozen=now), admin_token="t"))
+        self._now = now
+        self._loop = asyncio.new_event_loop()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
+        target = request.url.raw_path.decode()
+        answered = self._ask(Request(request.method, target, Headers(headers), request.read()))
+        shown = [pair for pair in answered.headers if pair[0].lower() not in ("content-length", "date")]
+        shown.append(("Date", format_datetime(self._now, usegmt=True)))
+        return httpx.Response(answered.status, headers=shown, content=answered.body)
+
+    def wait(self, time: timedelta) -> None:
+        """Move the clock of the engine forward."""
+        self._now += time
+        headers = Headers([("Authorization", "Bearer t"), ("Content-Type", "application/json")])
+        sent = json.dumps({"frozen": self._now.isoformat()}).encode()
+        assert self._ask(Request("PUT", "/_sandbox/clock", headers, sent)).status < 300
+
+    def close(self) -> None:
+        self._loop.close()
+
+    def _ask(self, request: Request) -> Response:
+        return self._loop.run_until_complete(self._engine.answer(request))
