@@ -137,6 +137,7 @@ class TestValues:
 
     def test_small_numbers_in_a_query_are_kept_as_in_json_but_not_in_forms(self, censor: ValueRedactor) -> None:
         assert censor.query("antal=10&side=2") == "antal=10&side=2"
+        assert censor.query("jthc%5Bsize%5D=5&jthc[after]=") == "jthc%5Bsize%5D=5&jthc[after]="
         assert censor.query("year=1984&dob=1984&pin=1984").startswith("year=1984&dob=")
         assert "1984" not in censor.query("dob=1984&pin=1984&customer=1984")
         assert "12345" not in censor.query("antal=12345")
@@ -406,6 +407,7 @@ class TestPrefixes:
             "/xs2a/OLB/v1/accounts",
             "/yoltbank/qwrt/v2/consents/status",
             "/hub/apimarket/QWRTZ/v1-0-4/consents",
+            "/qwrtz/2024-10/consents",
         ],
     )
     def test_words_of_the_prefix_are_kept_in_paths_and_links(self, path: str) -> None:

@@ -48,11 +48,14 @@ _CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
 _FEW, _LONG_NAME = 4, 28
 _CODE_DIGITS = 5
 _VERSION = re.compile(r"v\d+(?:[._]\d+)*|v\d{1,2}(?:-\d{1,2}){1,3}", re.ASCII)
+_DATED = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])(?:-\d\d)?", re.ASCII)
+"""A version such as `2024-10`. Later in a path, it is a month."""
+_LAST_DATED = 2
 _PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
 _RESOURCE = re.compile(r"[a-z]{2,24}(?:[-_.][a-z]{2,20}){0,4}", re.ASCII)
 _FEW_SEGMENTS = 2
 """Without a version in the path, a longer path may name a person before its resource."""
-_NAME = re.compile(r"[@$#]?[^\W\d][\w.-]{0,60}(?::[\w.-]{1,60})?")
+_NAME = re.compile(r"[@$#]?[^\W\d][\w.-]{0,60}(?::[\w.-]{1,60})?(?:\[[^\W\d][\w.-]{0,60}\]){0,2}")
 _NUMBERED_CODE = re.compile(r"[A-Z]{1,10}(?:[-_.]?\d{1,3}){1,3}", re.ASCII)
 _MARKS = re.compile(
     r"""[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11}  # begins like an IBAN
@@ -242,13 +245,18 @@ def prefix(segments: Sequence[str]) -> int:
 
     The interface starts with its version, otherwise with a typical resource.
     """
-    version = next((place for place, segment in enumerate(segments) if _VERSION.fullmatch(segment)), 0)
+    version = next((place for place in range(len(segments)) if _is_version(segments, place)), 0)
     start = version or next((place for place, segment in enumerate(segments) if segment in _LISTS["resources"]), 0)
     before = [segment for segment in segments[:start] if segment]
     if not version and len(before) > _FEW_SEGMENTS:
         return 0
     is_harmless = all(_PREFIX.fullmatch(part) and is_name(part) and not _is_of_persons(part) for part in before)
     return start if is_harmless else 0
+
+
+def _is_version(segments: Sequence[str], place: int) -> bool:
+    is_dated = place <= _LAST_DATED and _DATED.fullmatch(segments[place]) is not None
+    return is_dated or _VERSION.fullmatch(segments[place]) is not None
 
 
 def find_words(segments: Sequence[str], method: str = "") -> set[int]:
@@ -258,12 +266,13 @@ def find_words(segments: Sequence[str], method: str = "") -> set[int]:
     nothing or an id follows, after an id, and at the end of the path of a POST.
     """
     places = set(range(prefix(segments)))
+    places |= {place for place in (len(places),) if place <= _LAST_DATED and _DATED.fullmatch(segments[place])}
     filled = [(place, segment) for place, segment in enumerate(segments) if segment]
     names = [segment for _, segment in filled]
     for (place, segment), before, after in zip(filled, ["", *names], [*names[1:], ""], strict=False):
         if not _RESOURCE.fullmatch(segment) or not is_name(segment) or _is_of_persons(before):
             continue
-        is_below_version = _VERSION.fullmatch(before) or before == "api"
+        is_below_version = (place and _is_version(segments, place - 1)) or before == "api"
         ends_post = method == "POST" and not after
         if not before or _is_id(before) or ends_post or (is_below_version and (not after or _is_id(after))):
             places.add(place)

@@ -94,7 +94,9 @@ def used(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -
         is_code = any(key != named.id or named.is_code for named, key in lookup.kinds)
         if is_code and lookup.place[0] in ("form", "body") and not lookup.rows and not lookup.owned:
             name = f"let.{lookup.name}"
-            made = f"let.{plural(kind)} | map(attribute={literal(f'of.{lookup.name}.id')})"
+            # Redaction has dropped other secrets, too: with another one, the first was a mistake.
+            same = f" | selectattr('sent', 'equalto', {lookup.place[0]})" if scopes.is_redacted else ""
+            made = f"let.{plural(kind)}{same} | map(attribute={literal(f'of.{lookup.name}.id')})"
             source = f"{name} and {made} | select('equalto', {name}.id) | list"
             yield Condition(source, 24, "used", lookup.place, lookup.name)
 

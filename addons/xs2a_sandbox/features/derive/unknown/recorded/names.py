@@ -11,6 +11,8 @@ _LONG = 16
 _IN_GROUPS = re.compile(r"[A-Z]{3,8}(-[A-Z]{4}){1,6}")
 """An id such as a pseudonym of `MBC-K7QD-XTBA`, in which all digits have become letters."""
 _VERSION = re.compile(r"v?\d{1,2}(\.\d+)*")
+_WORD = re.compile(r"[a-z]{3,}\d|20\d\d-(0[1-9]|1[0-2])(-\d\d)?")
+"""A word of paths such as `oauth2`, or a version such as `2024-10`."""
 
 
 def is_id(text: str, *, is_redacted: bool = False) -> bool:
@@ -18,7 +20,7 @@ def is_id(text: str, *, is_redacted: bool = False) -> bool:
 
     Whether letters can be said shows nothing in a redacted recording, in which words have pseudonyms.
     """
-    if _VERSION.fullmatch(text) and len(text) < 4 and not text.isdecimal():
+    if (_VERSION.fullmatch(text) and len(text) < 4 and not text.isdecimal()) or _WORD.fullmatch(text):
         return False
     if any(character.isdecimal() for character in text):
         return True
