@@ -32,6 +32,7 @@ from tests.foreign_banks import (
     evros_journeys,
     garonne_journeys,
     gauja_journeys,
+    glomma_journeys,
     gulmohar_journeys,
     isere_journeys,
     jacaranda_journeys,
@@ -45,10 +46,12 @@ from tests.foreign_banks import (
     narew_journeys,
     nemunas_journeys,
     neretva_journeys,
+    nidd_journeys,
     notec_journeys,
     odra_journeys,
     platte_journeys,
     pukeko_journeys,
+    raba_journeys,
     rhone_journeys,
     ribera_journeys,
     salzach_journeys,
@@ -85,6 +88,7 @@ from tests.foreign_banks.estuaire import Estuaire
 from tests.foreign_banks.evros import Evros
 from tests.foreign_banks.garonne import Garonne
 from tests.foreign_banks.gauja import Gauja
+from tests.foreign_banks.glomma import Glomma
 from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
 from tests.foreign_banks.isere import Isere
@@ -100,11 +104,13 @@ from tests.foreign_banks.mures import Mures
 from tests.foreign_banks.narew import Narew
 from tests.foreign_banks.nemunas import Nemunas
 from tests.foreign_banks.neretva import Neretva
+from tests.foreign_banks.nidd import Nidd
 from tests.foreign_banks.norrsken import Norrsken
 from tests.foreign_banks.notec import Notec
 from tests.foreign_banks.odra import Odra
 from tests.foreign_banks.platte import Platte
 from tests.foreign_banks.pukeko import Pukeko
+from tests.foreign_banks.raba import Raba
 from tests.foreign_banks.rhone import Rhone
 from tests.foreign_banks.ribera import Ribera
 from tests.foreign_banks.salzach import Salzach
@@ -1081,4 +1087,21 @@ BANKS = {
         "phase|progress",
     ),
     "wisla": Foreign(Wisla, wisla_journeys.first, wisla_journeys.second, r"\b[ZPA]\d{11}\b", "stan|etap"),
+    "nidd": Foreign(
+        Nidd,
+        nidd_journeys.first,
+        nidd_journeys.second,
+        r"NC-[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9]{4}|FPS\d{6}[A-Z0-9]{6}|[0-9a-f]{24}",
+        "consentStatus|transactionStatus|scaStatus",
+    ),
+    "raba": Foreign(
+        Raba, raba_journeys.first, raba_journeys.second, r"(?:cnx|qte|pay)_[A-Za-z0-9]{16}", "phase|validity|progress"
+    ),
+    "glomma": Foreign(
+        Glomma,
+        glomma_journeys.first,
+        glomma_journeys.second,
+        r"FM-\d{8}|OP-\d{6}-\d{5}|BK[0-9a-f]{16}",
+        "tilstand|stilling|fase",
+    ),
 }

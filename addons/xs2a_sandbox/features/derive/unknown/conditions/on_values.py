@@ -13,6 +13,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import (
     account_digits,
     date_form,
     find_iban_country,
+    is_amount,
     number_source,
     pattern_of,
     read_number,
@@ -54,7 +55,8 @@ def conditions_on_value(
     texts = [value for value in good if isinstance(value, str)]
     if texts and len(texts) == len(good):
         short = [len(value) for value in _values(place, wanted) if isinstance(value, str)]
-        is_about_form = not any(one.status in _NOT_ABOUT_FORM for one in wanted)
+        is_about_form = not is_success and not any(one.status in _NOT_ABOUT_FORM for one in wanted)
+        is_about_form = is_about_form and not all(map(is_amount, texts))
         lengths = {len(text) if is_id(text) else 0 for text in texts}
         if is_about_form and short and 0 < max(short) < min(map(len, texts)):
             # Codes, such as those of branches, have one length.
