@@ -277,10 +277,15 @@ MOST_TOO_HIGH = 0.12
 TOO_HIGH = {
     "gauja": 0.18,
     "struma": 0.22,
+    "skagen": 0.14,
     "mures": 0.14,
+    "salzach": 0.15,
     "ebro": 0.23,
     "soca": 0.17,
     "tejo": 0.14,
+    "bodrog": 0.14,
+    "nidd": 0.14,
+    "raba": 0.14,
 }
 """The same for banks whose second journey does much that the first does not: the rating only sees recorded steps."""
 
