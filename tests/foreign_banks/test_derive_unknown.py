@@ -328,8 +328,8 @@ def learn_part(recording: Path, random: Random) -> None:
 
 
 CHOSEN = {
-    "jacaranda": (("motivo", "situacao", "escopos", "/*/tipo", "periodo"), (45, 45, 3, 5, 25)),
-    "bursztyn": (("blad", "stan", "decyzja", "strona"), (46, 43, 2, 3, 17)),
+    "jacaranda": (("motivo", "situacao", "escopos", "/*/tipo", "periodo"), (49, 48, 3, 5, 30)),
+    "bursztyn": (("blad", "stan", "decyzja", "strona"), (46, 43, 2, 3, 18)),
 }
 """The lines of `derive --words` with words of the bank, by what they contain, and at least how many are right then.
 

@@ -45,7 +45,8 @@ def record() -> Iterator[Exchange]:
 
     def pay(answer: Any, at: int, cents: int, key: str, status: int) -> Exchange:
         headers = [("Once-Only", key)]
-        return call("/payments", answer, PAY, at, "POST", body={"cents": cents}, headers=headers, status=status)
+        sent = {"cents": cents, "notes": []}
+        return call("/payments", answer, PAY, at, "POST", body=sent, headers=headers, status=status)
 
     def sign_in(secret: str, at: int, status: int, *headers: tuple[str, str]) -> Exchange:
         sent = urlencode({"user": "ann", "pin": secret, "answer": "accept"}).encode()
@@ -104,7 +105,7 @@ class App(LearnedApp):
 
     def pay(self, token: str, cents: int, key: str) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {token}", "Once-Only": key}
-        status, said = self.send("POST", "/payments", {"cents": cents}, headers)
+        status, said = self.send("POST", "/payments", {"cents": cents, "notes": []}, headers)
         return status, said
 
 

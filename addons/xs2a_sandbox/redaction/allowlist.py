@@ -265,8 +265,9 @@ def find_words(segments: Sequence[str], method: str = "") -> set[int]:
     These are the prefix, and words in lower case where interfaces have no persons: at the beginning, after a version if
     nothing or an id follows, after an id, and at the end of the path of a POST.
     """
-    places = set(range(prefix(segments)))
-    places |= {place for place in (len(places),) if place <= _LAST_DATED and _DATED.fullmatch(segments[place])}
+    start = prefix(segments)
+    is_dated = start > 0 and _DATED.fullmatch(segments[start]) is not None
+    places = set(range(start + is_dated))
     filled = [(place, segment) for place, segment in enumerate(segments) if segment]
     names = [segment for _, segment in filled]
     for (place, segment), before, after in zip(filled, ["", *names], [*names[1:], ""], strict=False):
