@@ -41,7 +41,7 @@ def find_places(documents: Sequence[Any]) -> Iterator[tuple[Place, list[Any]]]:
 
 
 def write_term(values: Sequence[Any], source: str | None) -> Term | None:
-    """Return a number of the answers, from the expression for it, or else if it is always the same."""
+    """Return the term for numbers with this expression, or without one for a number that is always the same."""
     numbers = read_numbers(values)
     if source:
         return Term(number_source(values[0], source), numbers)
@@ -72,15 +72,11 @@ def _add(signed: Sequence[tuple[int, Term]]) -> tuple[Decimal, ...]:
 
 
 def find_by_word(values: Sequence[Any], words: Mapping[str, Sequence[Any]]) -> str | None:
-    """Return the expression for values that a word of the request decides. `words` are those at a place, by its
-    expression.
-    """
+    """Return the expression for values that a word of the request decides. `words` has what is said at each place."""
     for source, said in words.items():
         table: dict[str, Any] = {}
         is_decided = all(
-            isinstance(word, str)
-            and word.replace("_", "").replace("-", "").isalpha()
-            and table.setdefault(word, value) == value
+            isinstance(word, str) and _WORD.fullmatch(word) and table.setdefault(word, value) == value
             for word, value in zip(said, values, strict=True)
         )
         if is_decided and 1 < len(table) < len(values) and len({str(value) for value in table.values()}) > 1:

@@ -6,7 +6,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.recorded.forms import read_number
-from xs2a_sandbox.features.derive.unknown.recorded.names import identifier
+from xs2a_sandbox.features.derive.unknown.recorded.names import identifier, new_name
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.totals import (
     find_by_word,
@@ -34,7 +34,7 @@ def find_charges(kind: ThingKind) -> list[Charge]:
     if len(made) < 2 or len(documents) < len(made):
         return []
     sent = [dict(leaves(one.body)) for one in made]
-    said = {expression("body", place): [body.get(place) for body in sent] for place in sent[0] if all(map(str, place))}
+    said = {expression("body", place): [body.get(place) for body in sent] for place in sent[0]}
     amounts = dict(find_places([one.body for one in made]))
     terms = [term for place, values in amounts.items() if (term := write_term(values, expression("body", place)))]
     repeated = {term.numbers for term in terms}
@@ -44,15 +44,19 @@ def find_charges(kind: ThingKind) -> list[Charge]:
             continue
         source = find_by_word(values, said)
         if source:
-            charges.append(Charge(identifier(str(place[-1])), place, source))
+            charges.append(Charge(_name(place, charges), place, source))
         if term := write_term(values, f"({source})" if source else None):
             terms.append(term)
         else:
             others.append((place, values))
     for place, values in others:
         if source := find_total(values, terms):
-            charges.append(Charge(identifier(str(place[-1])), place, source))
+            charges.append(Charge(_name(place, charges), place, source))
     return charges
+
+
+def _name(place: Place, taken: Sequence[Charge]) -> str:
+    return new_name(identifier("_".join(map(str, place[-2:]))), [charge.name for charge in taken], "_")
 
 
 def told_charges(charges: Sequence[Charge], document: Any) -> dict[str, Any]:
