@@ -598,8 +598,9 @@ class ValueRedactor:
             return written if new == name else quote(new, safe="")
         new_name, action = self.name(name), rule(name.lower())
         secret = name.lower() in _AUTHORISATION or self.traits(name).is_secret
-        is_number = keeps_numbers and action is None and not secret and self.is_harmless(name, text)
-        new = text if is_number else self.member(name, text, action, secret=secret, depth=depth + 1)
+        is_small = keeps_numbers and action is None and not secret and _SMALL_NUMBER.fullmatch(text)
+        is_kept = is_small and self.is_harmless(name, text)
+        new = text if is_kept else self.member(name, text, action, secret=secret, depth=depth + 1)
         return "=".join(
             (
                 raw_name if new_name == name else quote(new_name, safe=""),
