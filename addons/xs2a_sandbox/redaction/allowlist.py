@@ -49,8 +49,9 @@ _FEW, _LONG_NAME = 4, 28
 _CODE_DIGITS = 5
 _VERSION = re.compile(r"v\d+(?:[._]\d+)*|v\d{1,2}(?:-\d{1,2}){1,3}", re.ASCII)
 _DATED = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])(?:-\d\d)?", re.ASCII)
-"""A version such as `2024-10`. Later in a path, it is a month."""
+"""A version such as `2024-10`, near the beginning of a path. Further on, it is a month."""
 _LAST_DATED = 2
+"""The last place in a path at which it is a version."""
 _PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
 _RESOURCE = re.compile(r"[a-z]{2,24}(?:[-_.][a-z]{2,20}){0,4}", re.ASCII)
 _FEW_SEGMENTS = 2

@@ -11,13 +11,13 @@ from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, number_source, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 
-_MOST_TERMS = 3
+_MOST_SUMMANDS = 3
 _MOST_CHOICES = 8
 _WORD = re.compile(r"[A-Za-z]+([_-][A-Za-z]+)*")
 
 
 @dataclass(frozen=True)
-class Term:
+class Summand:
     """A number that is known in each answer, and the expression for it."""
 
     source: str
@@ -40,32 +40,32 @@ def find_places(documents: Sequence[Any]) -> Iterator[tuple[Place, list[Any]]]:
             yield place, values
 
 
-def write_term(values: Sequence[Any], source: str | None) -> Term | None:
-    """Return the term for numbers with this expression, or without one for a number that is always the same."""
+def write_summand(values: Sequence[Any], source: str | None) -> Summand | None:
+    """Return the summand for numbers with this expression, or without one for a number that is always the same."""
     numbers = read_numbers(values)
     if source:
-        return Term(number_source(values[0], source), numbers)
+        return Summand(number_source(values[0], source), numbers)
     is_constant = len(numbers) > 1 and len(set(numbers)) == 1
-    return Term(f"({literal(str(numbers[0]))} | decimal)", numbers) if is_constant else None
+    return Summand(f"({literal(str(numbers[0]))} | decimal)", numbers) if is_constant else None
 
 
-def find_total(values: Sequence[Any], terms: Sequence[Term]) -> str | None:
-    """Return the expression for numbers that are the sum or the difference of two or three terms in all answers."""
+def find_total(values: Sequence[Any], summands: Sequence[Summand]) -> str | None:
+    """Return the expression for numbers that are the sum or the difference of two or three summands in all answers."""
     numbers = read_numbers(values)
     if len(set(numbers)) < 2:
         return None
-    for size in range(2, _MOST_TERMS + 1):
-        for chosen in combinations(terms[:_MOST_CHOICES], size):
+    for size in range(2, _MOST_SUMMANDS + 1):
+        for chosen in combinations(summands[:_MOST_CHOICES], size):
             for signs in product((1, -1), repeat=size):
                 signed = sorted(zip(signs, chosen, strict=True), key=lambda one: -one[0])
                 if signed[0][0] > 0 and _add(signed) == numbers:
-                    text = " ".join(f"{'+' if sign > 0 else '-'} {term.source}" for sign, term in signed)
+                    text = " ".join(f"{'+' if sign > 0 else '-'} {summand.source}" for sign, summand in signed)
                     return _write_like(values[0], text.removeprefix("+ "))
     return None
 
 
-def _add(signed: Sequence[tuple[int, Term]]) -> tuple[Decimal, ...]:
-    every = zip(*(term.numbers for _, term in signed), strict=True)
+def _add(signed: Sequence[tuple[int, Summand]]) -> tuple[Decimal, ...]:
+    every = zip(*(summand.numbers for _, summand in signed), strict=True)
     return tuple(
         sum((sign * number for (sign, _), number in zip(signed, row, strict=True)), Decimal()) for row in every
     )

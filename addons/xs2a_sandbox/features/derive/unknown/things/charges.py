@@ -13,7 +13,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.totals import (
     find_places,
     find_total,
     read_numbers,
-    write_term,
+    write_summand,
 )
 from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 
@@ -36,8 +36,10 @@ def find_charges(kind: ThingKind) -> list[Charge]:
     sent = [dict(leaves(one.body)) for one in made]
     said = {expression("body", place): [body.get(place) for body in sent] for place in sent[0]}
     amounts = dict(find_places([one.body for one in made]))
-    terms = [term for place, values in amounts.items() if (term := write_term(values, expression("body", place)))]
-    repeated = {term.numbers for term in terms}
+    summands = [
+        summand for place, values in amounts.items() if (summand := write_summand(values, expression("body", place)))
+    ]
+    repeated = {summand.numbers for summand in summands}
     charges, others = list[Charge](), list[tuple[Place, list[Any]]]()
     for place, values in find_places(documents):
         if read_numbers(values) in repeated:
@@ -45,12 +47,12 @@ def find_charges(kind: ThingKind) -> list[Charge]:
         source = find_by_word(values, said)
         if source:
             charges.append(Charge(_name(place, charges), place, source))
-        if term := write_term(values, f"({source})" if source else None):
-            terms.append(term)
+        if summand := write_summand(values, f"({source})" if source else None):
+            summands.append(summand)
         else:
             others.append((place, values))
     for place, values in others:
-        if source := find_total(values, terms):
+        if source := find_total(values, summands):
             charges.append(Charge(_name(place, charges), place, source))
     return charges
 

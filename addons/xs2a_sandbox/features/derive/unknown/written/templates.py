@@ -11,12 +11,12 @@ from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, is_am
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.recorded.totals import (
-    Term,
+    Summand,
     find_by_word,
     find_places,
     find_total,
     read_numbers,
-    write_term,
+    write_summand,
 )
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, ThingKind
@@ -252,11 +252,11 @@ class Templates:
             return decided
         if not read_numbers(values) or place[:1] == ("headers",) or not self._scopes.is_ok.get(self._ones[0], False):
             return None
-        terms = list[Term]()
+        summands = list[Summand]()
         for other, numbers in find_places(self._documents):
-            if other != place and (term := write_term(numbers, self._find(numbers, other))):
-                terms.append(term)
-        return find_total(values, terms)
+            if other != place and (summand := write_summand(numbers, self._find(numbers, other))):
+                summands.append(summand)
+        return find_total(values, summands)
 
     def _find_words(self) -> dict[str, list[Any]]:
         """Return what requests for the things have at each place, by its expression."""
