@@ -14,7 +14,7 @@ FRAMING = HOP_BY_HOP | {"content-length", "expect", "host"}
 NOISE = frozenset(
     """
     age content-security-policy dnt expires last-modified matched-stub-id matched-stub-name permissions-policy
-    pragma priority referrer-policy sec-fetch-dest sec-fetch-mode sec-fetch-site server strict-transport-security
+    priority referrer-policy sec-fetch-dest sec-fetch-mode sec-fetch-site server strict-transport-security
     upgrade-insecure-requests user-agent vary via x-content-type-options x-frame-options x-powered-by x-xss-protection
     """.split()
 )

@@ -162,7 +162,7 @@ class Redactor:
             return censor.shape(text) if name in allowlist.PERSONAL_HEADERS else censor.value(text)
         if name == "www-authenticate":
             scheme = text.partition(" ")[0]
-            return scheme if scheme.lower() in SCHEMES else None
+            return scheme if scheme.lower() in SCHEMES else self._redact_unknown(name, text)
         if name in NOISE or name.startswith(OURS):
             return None
         if name in allowlist.CREDENTIAL_HEADERS or not allowlist.is_name(name):
