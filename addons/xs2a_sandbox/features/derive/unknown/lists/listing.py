@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm
+from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
@@ -76,6 +76,30 @@ class Listing:
         if not self.customer:
             return scopes.row_key(self.per, one)
         return str(scopes.value(self.customer, one, after=False))
+
+    def entries_for(self, scopes: ExchangeScopes, one: SeenExchange) -> list[dict[str, Any]]:
+        return self.entries.get(self.key(scopes, one), [])
+
+    def booked_before(self, one: SeenExchange) -> list[dict[str, Any]]:
+        """Return the entries for things that an answer can show."""
+        return [row for _, at, row in self.booked if at.number <= one.number]
+
+    def has(self, row: Mapping[str, Any], asked: Mapping[Place, Any]) -> bool:
+        """Return whether an entry is one of those that a request asks for."""
+        if any(place in asked and row.get(name) != asked[place] for place, name in self.equal.items()):
+            return False
+        if not self.form:
+            return True
+        day = self.form.day(row[self.day])
+        if (form := date_form(first := asked.get(self.since or ()))) and day < form.day(first):
+            return False
+        lasts = [(place, form.day(asked[place])) for place in self.untils if (form := date_form(asked.get(place)))]
+        return all(day < last if is_exclusive(place) else day <= last for place, last in lasts)
+
+
+def is_exclusive(place: Place) -> bool:
+    """Return whether a parameter names the day after the last one."""
+    return "before" in str(place[-1]).lower()
 
 
 def asked_values(one: SeenExchange) -> dict[Place, Any]:

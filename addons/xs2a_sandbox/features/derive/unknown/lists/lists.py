@@ -8,8 +8,9 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.conditions.classes import is_link
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, Pages, Paging, asked_values
-from xs2a_sandbox.features.derive.unknown.lists.paging import add_page_after, asked_number, find_paging
+from xs2a_sandbox.features.derive.unknown.lists.paging import asked_number, find_paging
 from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import find_repeated_rows, lists_in
+from xs2a_sandbox.features.derive.unknown.lists.unrecorded_rows import add_page_after, add_told
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, read_number
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
@@ -122,6 +123,7 @@ def _listing(scopes: ExchangeScopes, operation: LearnedOperation, place: Place, 
                 entries.append(row)
     _find_filters(listing, pages)
     listing.paging = find_paging(scopes, listing, pages)
+    add_told(listing, pages, scopes)
     add_page_after(scopes, listing, pages)
     return listing
 
@@ -223,11 +225,6 @@ def _counterparts(place: Place) -> Iterator[Place]:
                 yield from ((*steps, name.replace(word, change(last))) for last in lasts)
 
 
-def is_exclusive(place: Place) -> bool:
-    """Return whether a parameter names the day after the last one."""
-    return "before" in str(place[-1]).lower()
-
-
 def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
     """Give the scopes the values that the cassette will compute for each answer with the list."""
     paging = listing.paging
@@ -238,10 +235,9 @@ def _add_values(scopes: ExchangeScopes, listing: Listing) -> None:
         if not isinstance(rows, list):
             continue
         asked = asked_values(one)
-        entries = listing.entries.get(listing.key(scopes, one), [])
-        added = [row for _, at, row in listing.booked if at.number <= one.number]
+        entries, added = listing.entries_for(scopes, one), listing.booked_before(one)
         entries = [*added, *entries] if listing.is_newest_first else [*entries, *added]
-        entries = [row for row in entries if _is_within(listing, row, asked)]
+        entries = [row for row in entries if listing.has(row, asked)]
         total = len(entries)
         size = asked_number(asked, paging.size, paging.default)
         page = asked_number(asked, paging.page, paging.first)
@@ -271,16 +267,3 @@ def _find_previous(cursors: Iterable[Place], told: Mapping[Place, Any]) -> Itera
     """Yield the places of cursors for the page before, next to those for the next page."""
     around = {place[:-1] for place in cursors}
     yield from (place for place in told if place[:-1] in around and "prev" in str(place[-1]).lower())
-
-
-def _is_within(listing: Listing, row: Mapping[str, Any], asked: Mapping[Place, Any]) -> bool:
-    if any(place in asked and row.get(name) != asked[place] for place, name in listing.equal.items()):
-        return False
-    if not listing.form:
-        return True
-    day = listing.form.day(row[listing.day])
-    since = asked.get(listing.since or ())
-    if (form := date_form(since)) and day < form.day(since):
-        return False
-    lasts = [(place, form.day(asked[place])) for place in listing.untils if (form := date_form(asked.get(place)))]
-    return all(day < last if is_exclusive(place) else day <= last for place, last in lasts)

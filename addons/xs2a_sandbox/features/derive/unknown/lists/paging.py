@@ -7,9 +7,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, PageLink, Pages, Paging, asked_values
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
-from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
-from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
+from xs2a_sandbox.features.derive.unknown.lists.unrecorded_rows import fill_gap
+from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 
@@ -25,7 +24,7 @@ def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagin
     starts = [
         (one, rows, entries, entries.index(rows[0]) if rows and rows[0] in entries else None)
         for one, rows in pages
-        for entries in [listing.entries[listing.key(scopes, one)]]
+        for entries in [listing.entries_for(scopes, one)]
     ]
     for one, rows, entries, start in starts:
         for place, value in asked_values(one).items():
@@ -57,7 +56,7 @@ def find_paging(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> Pagin
                 if is_told or (start == before and (before > 0 or (size and number == first == 1))):
                     paging = replace(paging, page=place, first=first)
                     if start is not None and start < before:
-                        _fill_gap(entries, start, before)
+                        fill_gap(entries, start, before)
                     break
     is_paged = paging.page or paging.cursor or paging.skip
     links = dict(_find_addresses(listing, pages, replace(paging, default=longest, size=size))) if is_paged else {}
@@ -120,31 +119,6 @@ def _roles(paging: Paging, one: SeenExchange, count: int, link: str) -> Iterator
         yield from ("last",) * (there >= here)
 
 
-def _fill_gap(entries: list[dict[str, Any]], known: int, before: int) -> None:
-    """Put entries in place of those on pages that were not recorded: like the last known one, with other ids."""
-    last = entries[known - 1] if known else entries[0]
-    for number in range(before - known):
-        entries.insert(known + number, {name: _vary(value, number) for name, value in last.items()})
-
-
-def add_page_after(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> None:
-    """Put an entry behind the last known one if the page that ends with it leads to one that was not recorded."""
-    told = [place for one, _ in pages for place, value in leaves(one.document) if str(value) in scopes.world.cursors]
-    if link := listing.paging.links.get("next"):
-        told.append(link.place)
-    for one, rows in pages:
-        entries = listing.entries[listing.key(scopes, one)]
-        if rows and entries and rows[-1] == entries[-1] and any(value_at(one.document, place) for place in told):
-            _fill_gap(entries, len(entries), len(entries) + 1)
-
-
-def _vary(value: Any, number: int) -> Any:
-    """Return another id of the same form."""
-    if isinstance(value, str) and is_id(value) and not date_form(value) and re.fullmatch(r"[\w/-]+", value):
-        return value[: -len(str(number))] + str(number)
-    return value
-
-
 def read_whole(value: Any) -> int | None:
     return int(value) if re.fullmatch(r"\d{1,4}", str(value)) else None
 
@@ -179,7 +153,7 @@ def _default_size(scopes: ExchangeScopes, listing: Listing, pages: Pages, size: 
             # A number that is always that of the entries is not the size that a page can have.
             if isinstance(number, int) and number > len(rows) and place[: len(listing.place)] != listing.place:
                 return number
-        if 1 < len(rows) < len(listing.entries[listing.key(scopes, one)]) and len(rows) % 5 == 0:
+        if 1 < len(rows) < len(listing.entries_for(scopes, one)) and len(rows) % 5 == 0:
             return len(rows)
     return 10
 

@@ -9,8 +9,7 @@ from xs2a_sandbox.features.derive.expression_text import braced, expression, lit
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.mentions import instead
-from xs2a_sandbox.features.derive.unknown.lists.listing import Listing
-from xs2a_sandbox.features.derive.unknown.lists.lists import is_exclusive
+from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, is_exclusive
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
@@ -70,7 +69,7 @@ def listing_sources(listing: Listing) -> list[str]:
         *("let.rows", "let.total", "let.skip + let.size < let.total"),
         *("let.rows | length", "let.total ~ ''", "(let.rows | length) ~ ''"),
         *(("let.next_cursor", "let.next_cursor or ''", "let.previous_cursor") if paging.cursor else ()),
-        *(("let.page", "let.pages", "let.next_page") if paging.page else ()),
+        *(("let.page", "let.pages", "let.next_page", "let.next_page or 0") if paging.page else ()),
         *(f"let.{role}_link" for role in paging.links),
         "let.size",
     ]
