@@ -11,11 +11,12 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.features.derive.unknown.states.machines import changes_by
 from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 _REASON = "what the answers in all recorded states have"
-AS_MADE = "the answer that made it"
+AS_MADE, AS_CHANGED = "the answer that made it", "the answer to the request that changed it"
 
 
 def add_unseen_state(
@@ -27,7 +28,8 @@ def add_unseen_state(
     """Return the successes of an operation that reads a thing, with one for other states than the recorded ones.
 
     If it was only read in one state, the members that others have only in some states count as those of this state. In
-    its first state, a thing is shown as in the answer that made it, if this has all that the others have.
+    its first state, a thing is shown as in the answer that made it, if this has all that the others have, and in a
+    later state as in the answer to the request that led to it.
     """
     found = _find_shown(scopes, operation)
     if found is None:
@@ -39,6 +41,10 @@ def add_unseen_state(
         source = f"let.{lookup.name}.state == {literal(first)}"
         oks = [(Condition(source, 31, "in state", lookup.place, lookup.name), made), *oks]
         states = [*states, first]
+    for state, changed in _find_changed(scopes, operation, lookup, shown, classes):
+        source = f"let.{lookup.name}.state == {literal(state)}"
+        oks = [(Condition(source, 31, "in state", lookup.place, lookup.name), changed), *oks]
+        states = [*states, state]
     documents = [one.document for one in shown]
     sent = [member for one in shown for member in _sent(scopes, lookup, one)]
     bound = _find_bound(scopes) | _find_days(scopes, lookup, shown, states[0]) if len(states) == 1 else set()
@@ -76,6 +82,33 @@ def _find_made(
     others = [{name for name, _ in _members(one.document)} for one in shown]
     is_alike = all(names <= other and sent.isdisjoint(other) for other in others)
     return replace(made, name="as-made", like=AS_MADE) if is_alike and len(names) > 1 else None
+
+
+def _find_changed(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    lookup: ThingLookup,
+    shown: Sequence[SeenExchange],
+    classes: Mapping[LearnedOperation, Sequence[AnswerClass]],
+) -> Iterator[tuple[Any, AnswerClass]]:
+    """Yield answers with the states in which a thing was not read: requests to its own path have led to these.
+
+    Such an answer has all that the others have.
+    """
+    if len(lookup.kinds) > 1:
+        return
+    found = set(_states(scopes, lookup, shown))
+    common = set.intersection(*({name for name, _ in _members(one.document)} for one in shown))
+    beside = [other for other in classes if other.pattern == operation.pattern]
+    for answer in (answer for other in beside for answer in classes[other] if answer.is_ok):
+        for one, _, state in changes_by(answer.seen, [scopes.machines[lookup.kinds[0][0]]]):
+            names = {name for name, _ in _members(one.document)}
+            if common <= names and len(common) > 1 and state not in found:
+                found.add(state)
+                told = replace(one, method=operation.method, body=None, form=None, has_json=False)
+                scopes.world.operation_of[told] = operation
+                name = f"as-{answer.operation.method.lower()}"
+                yield state, AnswerClass(operation, True, [told], name, AS_CHANGED)
 
 
 def _leads_elsewhere(value: Any) -> bool:

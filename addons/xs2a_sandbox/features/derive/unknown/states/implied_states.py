@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
@@ -17,10 +17,37 @@ _STEM = 4
 
 def add_implied_states(world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
     for machine in machines.values():
+        for timed in machine.by_time:
+            _pass_unseen(machine, timed)
         for change in list(machine.by_request):
             _pass_through(world, machine, change, machines)
         for change in list(machine.by_request):
             _become_due(world, machine, change)
+
+
+def _pass_unseen(machine: StateMachine, timed: ByTime) -> None:
+    """Let things change by time as others did, also if no answer shows this before the next request changes them."""
+    known = {(change.before, change.after) for change in machine.by_request}
+    for thing in machine.kind.things:
+        times = {one.number: one.time for one in thing.events} | {thing.created.number: thing.created.time}
+        before, since = machine.first, thing.created.time
+        for at, own in enumerate(thing.changes):
+            waited = (times.get(own.number, since) - since).total_seconds()
+            is_due = waited >= timed.seconds and (timed.after, own.state) in known
+            if before == timed.before and own.by == "request" and is_due:
+                thing.changes.insert(at, StateChange(own.number, timed.after, "time"))
+                _drop_unmade(machine, before, own.state)
+                break
+            before, since = own.state, times.get(own.number, since)
+
+
+def _drop_unmade(machine: StateMachine, before: Any, after: Any) -> None:
+    """Remove the changes from one state to another by a request if no thing has changed so any more."""
+    for thing in machine.kind.things:
+        states = [machine.first, *(change.state for change in thing.changes)]
+        if (before, after) in pairwise(states):
+            return
+    machine.by_request = [one for one in machine.by_request if (one.before, one.after) != (before, after)]
 
 
 def _pass_through(

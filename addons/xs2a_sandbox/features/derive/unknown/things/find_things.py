@@ -13,7 +13,15 @@ from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedI
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.features.derive.unknown.things.decisions import find_copied
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
-from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Rows, ThingKind, ThingUse, World, separator
+from xs2a_sandbox.features.derive.unknown.things.things import (
+    RESERVED,
+    LearnedThing,
+    Rows,
+    ThingKind,
+    ThingUse,
+    World,
+    separator,
+)
 
 type _Uses = Mapping[str, Sequence[tuple[SeenExchange, Place]]]
 """The requests that have a text, in order, with its places."""
@@ -81,7 +89,7 @@ def _find_fresh(world: World, one: SeenExchange, known: set[str], used: _Uses) -
             if text in known | in_rows or text in fresh or not later or is_version or not _is_key(world, text):
                 continue
             pages = ("query", "body") if _has_list(one, place) else ("query",)
-            is_of_entry = any(isinstance(step, int) for step in place[:-1]) and position == 0
+            is_of_entry = any(isinstance(step, int) for step in place) and position == 0
             if is_of_entry and (one.method == "GET" or all(at[0] in pages for _, at in later)):
                 # It names an entry, such as an account, or the last known one.
                 continue
@@ -310,6 +318,8 @@ def _name(world: World, used: _Uses) -> None:
         told_first = [name for name, (_, number) in first.keys.items() if number == first.created.number]
         kind.id = max(told_first or first.keys, key=lambda name: _fitness(kind, name, used))
         kind.things = [thing for thing in kind.things if kind.id in thing.keys]
+        for key in sorted((RESERVED & kind.told.keys()) - {kind.id}):
+            _rename(kind, key, new_name(key, {*kind.told, *RESERVED}, "_"))
         kind.name = new_name(_usual_place(used, [str(first.keys[kind.id][0])]) or kind.id, taken, "_")
         taken.add(kind.name)
     for rows in world.rows:
@@ -320,14 +330,24 @@ def _name(world: World, used: _Uses) -> None:
         taken.add(rows.name)
 
 
-def _fitness(kind: ThingKind, key: str, used: _Uses) -> tuple[bool, bool, int]:
-    """Return how fit a key is for the main one: a member of its own, such as an id, more than a part of a link."""
+def _rename(kind: ThingKind, key: str, name: str) -> None:
+    kind.told[name] = kind.told.pop(key)
+    for thing in kind.things:
+        if key in thing.keys:
+            thing.keys[name] = thing.keys.pop(key)
+
+
+def _fitness(kind: ThingKind, key: str, used: _Uses) -> tuple[bool, bool, int, int]:
+    """Return how fit a key is for the main one: a member of its own, such as an id, more than a part of a link.
+
+    The id of something else inside, such as of an authorisation, is less fit.
+    """
     _, place, position = kind.told.get(key, (None, ("path",), 0))
     is_member = place[0] in ("body", "path") and position == 0
     first = kind.things[0]
     text = str(first.keys[key][0])
     is_location = first.created.answer_headers.get("location", "").endswith(f"/{text}")
-    return is_member, is_location, len(used.get(text, ()))
+    return is_member, is_location, -len(place), len(used.get(text, ()))
 
 
 def _usual_place(used: _Uses, texts: Iterable[str]) -> str:

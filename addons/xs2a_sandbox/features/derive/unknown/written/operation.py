@@ -8,7 +8,7 @@ from typing import Any
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
 from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck, Successes, split_successes
 from xs2a_sandbox.features.derive.unknown.conditions.credentials import find_attempt, store_secret
-from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import AS_MADE, add_unseen_state
+from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import AS_CHANGED, AS_MADE, add_unseen_state
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
 from xs2a_sandbox.features.derive.unknown.lists.named_accounts import TICKED
@@ -76,7 +76,8 @@ def write_operation(learned: LearnedInterface, operation: LearnedOperation) -> W
         counted = _count_attempts(lookup, checks, names)
         effects += _count_uses(learned, lookup, checks, names)
         errors = _find_changing(learned, lookup, checks, names)
-        after = write_changed(learned, operation, lookup, oks, errors)
+        own = [(condition, answer) for condition, answer in oks if answer.like != AS_CHANGED]
+        after = write_changed(learned, operation, lookup, own, errors)
         for accounts in learned.named_accounts if after else ():
             if any(accounts.field in (one.form or {}) for _, answer in oks for one in answer.seen):
                 lets[TICKED] = accounts.read_field()
@@ -263,7 +264,7 @@ def _write_respond(
     by_name = {names[check]: check for check in reversed(names) if check.answer not in told}
     answers = [(name, adopt_answer(learned, operation, check)) for name, check in reversed(by_name.items())]
     for condition, answer in oks:
-        if condition and answer.like == AS_MADE:
+        if condition and answer.like in (AS_MADE, AS_CHANGED):
             answers.append((answer.name, show_thing(learned, operation, answer, condition.name)))
         else:
             answers.append((answer.name, write_answer(learned, answer)))
