@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -159,3 +160,20 @@ def test_a_header_that_was_dropped_is_the_key_of_a_repeated_request(app: App) ->
     assert app.pay(pay, 800, "k-8") == (200, made)
     assert app.pay(pay, 801, "k-8") == (409, {"error": "key_used"})
     assert app.pay(pay, 800, "k-9")[1]["payment"] != made["payment"]
+
+
+def test_the_banks_own_word_is_accepted_next_to_words_that_redaction_kept(tmp_path: Path) -> None:
+    """It keeps the last word of a POST, and then also in other paths, where it hides words that it has not seen."""
+    made = {"permit": "7f31c0a9d2e4", "state": "new", "check": {"id": "c0d1e2f3a4b5"}}
+    journey = [
+        taped("/open/zurgles", made, "POST", status=201, body={"back": BACK}, at=1),
+        taped("/open/blomqs/c0d1e2f3a4b5", {"check": "c0d1e2f3a4b5", "says": "wait"}, at=2),
+        taped("/open/zurgles/7f31c0a9d2e4", {"permit": "7f31c0a9d2e4", "state": "valid"}, at=3),
+        taped("/open/blomqs/c0d1e2f3a4b5", {"check": "c0d1e2f3a4b5", "says": "done"}, at=4),
+    ]
+    learned = learn_dialect("mine", redacted_tape(tmp_path, *journey), SCHEMAS).text
+    assert "blomqs" not in learned
+    app = App(learned)
+    permit = app.send("POST", "/open/zurgles", {"back": BACK})[1]
+    assert app.send("GET", f"/open/blomqs/{permit['check']['id']}")[0] == 200
+    assert app.send("GET", f"/open/zurgles/{permit['permit']}")[0] == 200

@@ -13,7 +13,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.places import Place, anywhere
 from xs2a_sandbox.features.derive.unknown.recorded.recorded_ids import RecordedIds
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange, answer_values, parts
 from xs2a_sandbox.redaction.allowlist import is_kept_segment
-from xs2a_sandbox.redaction.values import DROPPED
+from xs2a_sandbox.redaction.values import DROPPED, LETTERS_OF_AN_ID
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -90,14 +90,15 @@ def find_operations(seen: Sequence[SeenExchange], ids: RecordedIds) -> list[Lear
 
 def _find_hidden(operations: Sequence[LearnedOperation]) -> None:
     """Find the words in paths that have pseudonyms, where nothing but such a word tells two paths apart."""
-    segments = [
-        (segment, is_kept_segment(["", *one.path], at + 1))
-        for operation in operations
-        for one in operation.seen
-        for at, segment in enumerate(one.path)
-    ]
-    # A word that redaction hides in one path has the same pseudonym in those where it would be kept.
-    known = {segment for segment, is_kept in segments if is_kept} - {s for s, is_kept in segments if not is_kept}
+    seen = sorted((one for operation in operations for one in operation.seen), key=lambda one: one.number)
+    is_kept: defaultdict[str, list[bool]] = defaultdict(list)
+    for one in seen:
+        for at, segment in enumerate(one.path):
+            is_kept[segment].append(is_kept_segment(["", *one.path], at + 1, one.method))
+    # Redaction keeps a word wherever it comes after it was kept. It hides a long one that an answer has told before.
+    known = {
+        segment for segment, kept in is_kept.items() if all(kept) or (kept[0] and len(segment) < LETTERS_OF_AN_ID)
+    }
     shapes: defaultdict[tuple[str | None, ...], set[tuple[str | None, ...]]] = defaultdict(set)
     for operation in operations:
         shape = tuple(word if word in known else None for word in operation.pattern)
