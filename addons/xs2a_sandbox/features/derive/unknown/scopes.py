@@ -55,7 +55,7 @@ class ExchangeScopes:
 
     `covers` has when a balance does not cover an amount, `quotas` when a thing has been used too often. The balances
     change by exactly `exact_amounts`, so redaction has kept these. `made` are the ids and secrets that the bank has
-    made, `told` all texts of its JSON.
+    made, `told` all texts that its JSON had before a request had them.
     """
 
     def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
@@ -83,8 +83,7 @@ class ExchangeScopes:
         self.made = frozenset(text for thing in world.things for text in thing.key_texts) | codes
         rows = (value for rows in world.rows for entry in rows.entries for _, value in leaves(entry))
         self.row_texts = frozenset(value for value in rows if isinstance(value, str))
-        answered = (value for one in world.operation_of for _, value in leaves(one.document))
-        self.told = frozenset(value for value in answered if isinstance(value, str))
+        self.told = frozenset(self._find_told())
         self.covers: dict[LearnedOperation, list[Condition]] = {}
         self.exact_amounts: set[tuple[LearnedOperation, Place]] = set()
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
@@ -98,6 +97,12 @@ class ExchangeScopes:
         self._scopes.clear()
         self.state_texts = self._find_state_texts()
         self.error_codes = frozenset(self._find_error_codes())
+
+    def _find_told(self) -> Iterator[str]:
+        sent: set[str] = set()
+        for one in sorted(self.world.operation_of, key=lambda one: one.number):
+            sent |= {str(value) for _, value in one.values()}
+            yield from (value for _, value in leaves(one.document) if isinstance(value, str) and value not in sent)
 
     def _find_error_codes(self) -> Iterator[Place]:
         """Yield the places where most errors have a number that is not their status, such as a code."""

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import takewhile
+from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import literal
 from xs2a_sandbox.features.derive.unknown.conditions.candidates import candidates
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition, places_in
+from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import lists_in
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
@@ -59,7 +61,9 @@ def find_checks(
         if all(map(_is_about_hidden, answer.seen)):
             unexplained.append(answer)
             continue
-        left = list(answer.seen)
+        several = {one: _find_several(scopes, operation, answer, one, oks) for one in answer.seen}
+        checks += [check for found in several.values() for check in found]
+        left = [one for one, found in several.items() if not found]
         while left:
             condition = _best(scopes, operation, left, oks)
             if condition is None:
@@ -74,6 +78,42 @@ def find_checks(
         checks += [attempt] if attempt else []
         unexplained += [] if attempt else [answer]
     return order(scopes, operation, checks), unexplained
+
+
+def _find_several(
+    scopes: ExchangeScopes,
+    operation: LearnedOperation,
+    answer: AnswerClass,
+    one: SeenExchange,
+    oks: Sequence[SeenExchange],
+) -> list[LearnedCheck]:
+    """Return the checks for an answer that lists several errors, each about another part of the request.
+
+    Each error also has a check of its own: it can come alone.
+    """
+    rows = [(place, rows) for place, rows in lists_in(one.document) if len(rows) > 1]
+    if len(rows) != 1:
+        return []
+    alone: list[LearnedCheck] = []
+    for row in rows[0][1]:
+        part = replace(one, document=_put(one.document, rows[0][0], [row]))
+        scopes.world.operation_of[part] = operation
+        condition = _best(scopes, operation, [part], oks)
+        if condition is None or not _mentions(part, condition):
+            return []
+        alone.append(LearnedCheck(condition, AnswerClass(operation, False, [part], answer.name), (), is_guess=True))
+    if len({check.condition.place for check in alone}) < len(alone):
+        return []
+    first = min((check.condition for check in alone), key=lambda condition: condition.rank)
+    every = " and ".join(f"({check.condition.source})" for check in alone)
+    return [LearnedCheck(replace(first, source=every, kind="several"), answer, (one.number,)), *alone]
+
+
+def _put(document: Any, place: Place, value: Any) -> Any:
+    """Return a document with another value at a place in its objects."""
+    if not place:
+        return value
+    return {name: _put(inner, place[1:], value) if name == place[0] else inner for name, inner in document.items()}
 
 
 def _find_last_attempt(
@@ -275,10 +315,16 @@ def _mentions(one: SeenExchange, condition: Condition) -> bool:
     if not condition.place:
         return False
     told = [value for _, value in leaves(one.document) if isinstance(value, str)]
-    paths = [tuple(value.split(".")) for value in told if "." in value and value_at(one.body, value.split("."))]
+    paths = [path for value in told if len(path := _read_path(value)) > 1 and value_at({"body": one.body}, path)]
     if paths and condition.place[0] == "body":
-        steps = tuple(step for step in condition.place[1:] if isinstance(step, str))
+        steps = tuple(step for step in condition.place if isinstance(step, str))
         return any(steps[: len(path)] == path for path in paths)
     name = str(next((step for step in reversed(condition.place) if isinstance(step, str)), ""))
     word = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
     return len(name) > 1 and re.search(word, " ".join(told), re.IGNORECASE) is not None
+
+
+def _read_path(text: str) -> tuple[str, ...]:
+    """Return the steps to a member of the body that an error names: `to.iban`, `body.to.iban` or `/to/iban`."""
+    steps = tuple(step for step in re.split(r"[./:]", text.removeprefix("$")) if step)
+    return ("body", *steps[steps[:1] == ("body",) :]) if re.search("[./:]", text) and " " not in text else ()

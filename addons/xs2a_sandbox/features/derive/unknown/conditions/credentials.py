@@ -1,7 +1,7 @@
 """Names of customers, and the secrets that belong to them, such as passwords and codes."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, permutations, product
 from string import digits
 from typing import Any
@@ -48,8 +48,12 @@ def conditions_on_secrets(
     ids |= {place for place, _ in scopes.secondary[operation]}
     pages = " ".join(page.text for page in scopes.world.operation_of if "<form" in page.text)
     for one in wanted:
-        # A value that a page offers is not a name.
-        offered = {place for place, value in one.slots() if f'name="{place[-1]}" value="{value}"' in pages}
+        # A value that a page offers or that the bank has told is not a name.
+        offered = {
+            place
+            for place, value in one.slots()
+            if str(value) in scopes.told or f'name="{place[-1]}" value="{value}"' in pages
+        }
         values: dict[Place, Any] = {
             place: value
             for place, value in one.slots()
@@ -94,10 +98,22 @@ def conditions_on_secrets(
                 refused = {one.at(place) for one in wanted if names.get(_read(scopes, one, name))} - secrets
                 if texts := sorted(one for one in refused if isinstance(one, str) and one not in ("", DROPPED)):
                     known += f" or {source_of(place)} in {literal(texts)}"
+                known += _write_length(place, secrets, texts)
                 source = f"{known} or {other_secret(name, place, find_attempt(scopes, operation))}"
                 if name in earlier:
                     source = f"{source_of(place)} is not none and ({source})"
                 yield Condition(source, 44, "credentials", place, owner=name)
+
+
+def _write_length(place: Place, codes: Collection[Any], refused: Collection[str]) -> str:
+    """Return the condition that a code has not as many digits as all accepted ones, if a refused one has not."""
+    lengths = {len(code) for code in codes if isinstance(code, str) and _CODE.fullmatch(code)}
+    if len(lengths) != 1 or not all(isinstance(code, str) and _CODE.fullmatch(code) for code in codes):
+        return ""
+    (length,) = lengths
+    has_other = any(code.isdecimal() and len(code) != length for code in refused)
+    sent = source_of(place)
+    return f" or {sent} and ({sent} | string | length) != {length}" if has_other else ""
 
 
 def conditions_on_codes(

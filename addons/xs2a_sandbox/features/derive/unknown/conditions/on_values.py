@@ -54,16 +54,21 @@ def conditions_on_value(
     yield from _past(place, source, others)
     texts = [value for value in good if isinstance(value, str)]
     if texts and len(texts) == len(good):
-        short = [len(value) for value in _values(place, wanted) if isinstance(value, str)]
+        refused = [len(value) for value in _values(place, wanted) if isinstance(value, str)]
         is_about_form = not is_success and not any(one.status in _NOT_ABOUT_FORM for one in wanted)
         is_about_form = is_about_form and not all(map(is_amount, texts))
         lengths = {len(text) if is_id(text) else 0 for text in texts}
-        if is_about_form and short and 0 < max(short) < min(map(len, texts)):
+        if is_about_form and refused and 0 < max(refused) < min(map(len, texts)):
             # Codes, such as those of branches, have one length.
             is_code = len(lengths) == 1 and any(lengths)
-            most = lengths.pop() - 1 if is_code else max(short)
+            most = lengths.pop() - 1 if is_code else max(refused)
             # That an amount is too great explains more than that a text next to it is short.
             yield Condition(f"{guard}({source} | string | length) <= {most}", 52 if is_code else 72, "form", place)
+        told = (int(hint) for one in wanted for hint in _hints(one, texts[0], scopes.error_codes))
+        if is_about_form and (
+            likely := [most for most in told if max(map(len, texts)) <= most < min(refused, default=0)]
+        ):
+            yield Condition(f"{guard}({source} | string | length) > {max(likely)}", 53, "form", place)
         # The form of what the bank has made can be accidental.
         pattern = None if scopes.made.issuperset(texts) else pattern_of(texts)
         if wanted:
@@ -78,8 +83,8 @@ def conditions_on_value(
             yield Condition(f"({number_source(texts[0], source)} | default(1)) <= 0", 54, "form", place)
         if pattern:
             yield Condition(f"{guard}not ({source} | matches({literal(pattern)}))", 51, "form", place)
-        refused = [str(value) for value in _values(place, wanted) if read_number(value) is not None]
-        if all(map(str.isdecimal, texts)) and refused and not any(map(str.isdecimal, refused)):
+        amounts = [str(value) for value in _values(place, wanted) if read_number(value) is not None]
+        if all(map(str.isdecimal, texts)) and amounts and not any(map(str.isdecimal, amounts)):
             yield Condition(f"{guard}not ({source} | matches('^[0-9]+$'))", 51, "form", place)
         words = list(dict.fromkeys(texts))
         are_words = all(re.fullmatch(r"[a-z_-]{2,20}", text) for text in words) and len(words) < 4

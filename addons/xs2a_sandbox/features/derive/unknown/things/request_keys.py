@@ -78,11 +78,19 @@ def _find_request_key(world: World, kind: ThingKind, nonces: Collection[Place]) 
 
 
 def _is_named_by_errors(world: World, kind: ThingKind, place: Place) -> bool:
-    """Return whether the bank has refused a value that made a thing before, and has named its place."""
+    """Return whether the bank has refused a value that made a thing before, and has named its place, maybe in words."""
     made = {str(thing.created.at(place)): thing.created.number for thing in kind.things}
     known = (one for one in kind.made_by.seen if one.number > made.get(str(one.at(place)), one.number))
     refused = (one for one in known if not world.is_ok[one])
-    return any(str(place[-1]) in re.findall(r"\w+", str(value)) for one in refused for _, value in leaves(one.document))
+    told = [str(value) for one in refused for _, value in leaves(one.document)]
+    name = str(place[-1])
+    words = _say(name) if " " in _say(name) else name
+    return any(name in re.findall(r"\w+", text) or f" {words} " in f" {_say(text)} " for text in told)
+
+
+def _say(text: str) -> str:
+    """Return the words of a name or a sentence: `client_reference` and `clientReference` are `client reference`."""
+    return " ".join(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", text))
 
 
 def _could_be_key(text: str) -> bool:
