@@ -13,7 +13,7 @@ from xs2a_sandbox.redaction.values import ValueRedactor
     "name",
     """access_token accessToken ACCESSTOKEN client_secret password psuData encryptedPassword scaAuthenticationData otp
     pin confirmationCode X-JWS-Signature clientCertificate api_key API-KEY code_verifier nonce id_token sessionId
-    client_assertion cvv""".split(),
+    client_assertion cvv hasło haslo contraseña motDePasse palavra-passe lösenord jelszó şifre zmienHaslo""".split(),
 )
 def test_names_of_secrets_are_recognised(name: str) -> None:
     assert allowlist.is_secret(name)

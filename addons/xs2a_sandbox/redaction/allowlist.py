@@ -86,7 +86,8 @@ def _is_secret(name: str) -> bool:
         return False
     if _SECRETS.search(re.sub("[-_ ]", "", name)):
         return True
-    return _has_any(name, "secret-words") and not (is_quantity(name) or is_identifier(name))
+    is_word = _has_any(name if name.isascii() else _without_accents(name), "secret-words")
+    return is_word and not (is_quantity(name) or is_identifier(name))
 
 
 def is_identifier(name: str) -> bool:
