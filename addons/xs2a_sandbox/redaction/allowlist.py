@@ -32,7 +32,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?", re.ASCII)
 _BOOKING_CODE = re.compile(r"[NSF][A-Z]{3}\+\d{3}(?:\+\d{4,5})?(?:\+\d{3})?", re.ASCII)
 """The transaction type of SWIFT, the booking code, the number of the entry, and the text key of German banks."""
-_ENUMERATED = re.compile(r"[A-Z]{2,20}(?:_[A-Z]{2,20}){1,7}", re.ASCII)
+_ENUMERATED = re.compile(r"[A-Z]{1,20}(?:_[A-Z]{1,20}){1,7}", re.ASCII)
 _QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
 """Longer integers may be personal."""
 _DATE_TIME = re.compile(
@@ -143,7 +143,10 @@ def is_quantity(name: str) -> bool:
 def is_code(name: str) -> bool:
     """Return whether this name is for a code or a list of codes."""
     is_of_an_error = _last(name) in ("code", "codes") and _has_any(name, "error-words")
-    return name.lower() in CODES or _last(name) in _LISTS["code-words"] or is_of_an_error
+    # In other languages, a name begins with its main word.
+    words = _words(name)
+    is_state = not _LISTS["state-words"].isdisjoint(words[:1] + words[-1:])
+    return name.lower() in CODES or _last(name) in _LISTS["code-words"] or is_state or is_of_an_error
 
 
 def is_bic(name: str, text: str) -> bool:
