@@ -47,7 +47,8 @@ _CHUNK = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
 _FEW, _LONG_NAME = 4, 28
 _CODE_DIGITS = 5
-_VERSION = re.compile(r"v\d+(?:[._]\d+)*|v\d{1,2}(?:-\d{1,2}){1,3}", re.ASCII)
+_VERSION = re.compile(r"v\d+(?:[._]\d+)*|v\d{1,2}(?:-\d{1,2}){1,3}|r\d{1,2}(?:\.\d{1,2})?", re.ASCII)
+"""`r3` is a release."""
 _DATED = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])(?:-\d\d)?", re.ASCII)
 """A version such as `2024-10`, near the beginning of a path. Further on, it is a month."""
 _LAST_DATED = 2
@@ -57,6 +58,8 @@ _RESOURCE = re.compile(r"[a-z]{2,24}(?:[-_.][a-z]{2,20}){0,4}", re.ASCII)
 _FEW_SEGMENTS = 2
 """Without a version in the path, a longer path may name a person before its resource."""
 _NAME = re.compile(r"[@$#]?[^\W\d][\w.-]{0,60}(?::[\w.-]{1,60})?(?:\[[^\W\d][\w.-]{0,60}\]){0,2}")
+_ABBREVIATED = re.compile(r"(?<=.)[Ii]18[Nn]|(?<=.)[Ll]10[Nn]", re.ASCII)
+"""Internationalised and localised: `nameI18N`."""
 _NUMBERED_CODE = re.compile(r"[A-Z]{1,10}(?:[-_.]?\d{1,3}){1,3}", re.ASCII)
 _MARKS = re.compile(
     r"""[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11}  # begins like an IBAN
@@ -218,6 +221,7 @@ def is_name(name: str) -> bool:
 
 @lru_cache(4096)
 def _is_name(name: str) -> bool:
+    name = _ABBREVIATED.sub("", name)
     chunks = _CHUNK.findall(name)
     if not _NAME.fullmatch(name) or _is_numbered(name, chunks) or any(map(_is_random, chunks)):
         return False

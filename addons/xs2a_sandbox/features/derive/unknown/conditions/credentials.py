@@ -13,14 +13,17 @@ from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, 
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.redaction.allowlist import is_secret
 from xs2a_sandbox.redaction.values import DROPPED
 
 _SECRETS = "our_secrets"
 """The collection with the secrets that each name was let in with."""
+_ABOUT_FORM = (400, 422)
+"""Statuses of errors about the form of a member, but also about a secret with such a name as `otp`."""
 _CODE = re.compile(r"\d{4,8}")
 _CUSTOMER = re.compile("psu|user|customer|login")
 """Words in the names of headers and members with the name of a customer."""
-_DEVICE = re.compile("address|agent|device|port|accept|http|geo|date|ip$")
+_DEVICE = re.compile("add?res|agent|device|port|accept|http|geo|date|ip$")
 """Words in the names of those about the customer's device."""
 
 
@@ -42,7 +45,10 @@ def conditions_on_secrets(
     rows = (lookup for lookup in lookups if lookup.rows and lookup.place[0] != "form")
     if any(one.at(lookup.place) is not None for lookup in rows for one in wanted):
         return
-    if not any(one.status in (401, 403) or (one.document is None and one.text) or one.status == 200 for one in wanted):
+    is_about_form = all(one.status in _ABOUT_FORM for one in wanted)
+    if not is_about_form and not any(
+        one.status in (200, 401, 403) or (one.document is None and one.text) for one in wanted
+    ):
         return
     ids = {lookup.place for lookup in lookups if not lookup.rows}
     ids |= {place for place, _ in scopes.secondary[operation]}
@@ -79,6 +85,8 @@ def conditions_on_secrets(
         pairs.sort(key=lambda pair: not names_customer(str(pair[1][-1])))
         values |= earlier
         for place, name in pairs:
+            if is_about_form and not (is_secret(str(place[-1])) and names_customer(str(name[-1]))):
+                continue
             both = [(_read(scopes, other, name), other.at(place)) for other in others]
             shown = [pair for pair in both if all(isinstance(text, str) and text for text in pair)]
             if name not in earlier and any(named and not secret for named, secret in both):

@@ -56,6 +56,7 @@ def conditions_on_things(
         if not is_success:
             yield from _limits(scopes, lookup, wanted)
             yield from _on_lacking(scopes, lookup, wanted, others)
+            yield from _on_last_day(lookup)
         if any(kind in scopes.endings for kind, _ in lookup.kinds) and not is_success:
             yield Condition(f"{name}.ended", 5, "ended", place, lookup.name)
         if scopes.machines_of(lookup):
@@ -86,6 +87,15 @@ def conditions_on_things(
         yield from used(scopes, operation, kind)
         yield from _open(scopes, kind, wanted, others)
         yield from _day_totals(scopes, kind, wanted, others)
+
+
+def _on_last_day(lookup: ThingLookup) -> Iterator[Condition]:
+    """Yield when the day is over until which the thing's own request limits it, such as an access."""
+    for place, value in leaves(lookup.kinds[0][0].example.body):
+        form = date_form(value)
+        if form and not form.has_time:
+            day = form.read(expression(f"let.{lookup.name}.sent", place))
+            yield Condition(f"({day} or '9999') < today(0)", 28, "over", lookup.place, lookup.name)
 
 
 def used(scopes: ExchangeScopes, operation: LearnedOperation, kind: ThingKind) -> Iterator[Condition]:

@@ -22,6 +22,7 @@ from xs2a_sandbox.features.derive.unknown.recorded.names import is_id
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
+from xs2a_sandbox.redaction.allowlist import is_secret
 from xs2a_sandbox.redaction.vocabulary import is_words
 
 _NICE_DAYS = (0, 1, 7, 14, 30, 31, 60, 90, 100, 180, 365, 366)
@@ -141,6 +142,8 @@ def limits(
 
     Numbers in errors can be such limits, unless they are at the places of `codes`.
     """
+    if is_secret(str(place[-1])):
+        return
     source, good, bad = source_of(place), _values(place, others), _values(place, wanted)
     forms = [form for value in bad if (form := date_form(value))]
     if forms and all(date_form(value) == forms[0] for value in good):

@@ -220,8 +220,8 @@ def _is_like(condition: Condition, check: LearnedCheck, required: Collection[Pla
         return other.kind in _FORMS and other.place[0] != "headers" and find_mention(check) is not None
     if condition.kind == "without":
         return other.kind == "without" and other.name == condition.name
-    if condition.kind == "ended":
-        return other.kind == "ended" and other.name == condition.name
+    if condition.kind in ("ended", "over"):
+        return other.kind == condition.kind and other.name == condition.name
     if condition.kind == "mismatch":
         return other.kind == "mismatch" and other.place == condition.place
     return condition.kind == other.kind == "unreadable"

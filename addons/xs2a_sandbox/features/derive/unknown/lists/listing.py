@@ -52,8 +52,8 @@ class Listing:
 
     `kind` is that of the things of the app that the entries are, if they are.
 
-    `day` is the member with the date of an entry. `equal` are parameters with the members that they must be equal to.
-    `booked` are things that have become an entry.
+    `day` is the member with the date of an entry, which has the `form`; `asked` are the forms of parameters with dates.
+    `equal` are parameters with the members that they must be equal to. `booked` are things that have become an entry.
     """
 
     operation: LearnedOperation
@@ -64,6 +64,7 @@ class Listing:
     form: DateForm | None = None
     since: Place | None = None
     untils: list[Place] = field(default_factory=list)
+    asked: dict[Place, DateForm] = field(default_factory=dict)
     equal: dict[Place, str] = field(default_factory=dict)
     paging: Paging = field(default_factory=Paging)
     is_newest_first: bool = False

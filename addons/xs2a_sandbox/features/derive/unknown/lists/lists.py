@@ -195,6 +195,7 @@ def _find_filters(listing: Listing, pages: Pages) -> None:
             form = date_form(value)
             if form is None:
                 continue
+            listing.asked.setdefault(place, form)
             if all(day >= form.day(value) for day in days) and not is_last_day(place):
                 listing.since = listing.since or place
             elif all(day <= form.day(value) for day in days) and place not in listing.untils:

@@ -53,16 +53,23 @@ def _count_told(one: SeenExchange, totals: Sequence[Place]) -> int:
 def _find_totals(listing: Listing, pages: Pages) -> Iterator[Place]:
     """Yield the places where answers say how many entries there are, on all pages.
 
-    There, an answer with everything has the number of its entries, and one with a part of them a greater number.
+    There, an answer with everything has the number of its entries, and one with a part of them a greater number. Or
+    answers also have the number of pages.
     """
+    longest = max(len(rows) for _, rows in pages)
     for place, _ in leaves(pages[0][0].document):
         told = [(value_at(one.document, place), len(rows), one) for one, rows in pages]
         if place[: len(listing.place)] == listing.place or not all(type(value) is int for value, _, _ in told):
             continue
         is_asked = any(str(value) in map(str, asked_values(one).values()) for value, _, one in told)
         surplus = [value - count for value, count, _ in told]
-        if not is_asked and min(surplus) == 0 < max(surplus):
+        are_pages = longest > 1 and all(_tells(one, -(-value // longest)) for value, _, one in told)
+        if not is_asked and min(surplus) >= 0 < max(surplus) and (min(surplus) == 0 or are_pages):
             yield place
+
+
+def _tells(one: SeenExchange, number: int) -> bool:
+    return any(type(value) is int and value == number for _, value in leaves(one.document))
 
 
 def add_page_after(scopes: ExchangeScopes, listing: Listing, pages: Pages) -> None:

@@ -62,6 +62,14 @@ class DateForm:
         code = self.code.removesuffix(self._zone) + "%z" if self.offset else self.code
         return f"({source}{' | string' if self.is_number else ''} | strptime('{code}'))"
 
+    def read_day(self, source: str) -> str:
+        """Return the expression that reads the day as it is written."""
+        if not self.code or not self.has_time:
+            return self.read(source)
+        if self.code.startswith("%Y-%m-%d"):
+            return f"({source} or '')[:10]"
+        return f"({source}{' | string' if self.is_number else ''} | strptime('{self.code}') or '')[:10]"
+
     def moment(self, value: Any) -> datetime:
         if not self.code:
             return datetime.fromtimestamp(int(value), UTC)

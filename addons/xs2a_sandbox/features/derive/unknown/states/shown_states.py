@@ -230,8 +230,10 @@ def find_state_member(
     """Return the member with the most different words for the same things.
 
     Currencies are not states, nor are numbers next to words, such as versions. A member that an answer has twice, with
-    different words, does not tell the state.
+    different words, does not tell the state. One that the answer which made a thing has tells more than others, which
+    may be about something else.
     """
+    made = {place[-1] for thing in kind.things for place, _ in leaves(thing.created.document) if place}
     words: defaultdict[str, set[Any]] = defaultdict(set)
     told: Counter[str] = Counter()
     for thing in kind.things:
@@ -248,8 +250,8 @@ def find_state_member(
             if len(set(ones)) > 1 and not all(FORMATS["currency"](str(one)) for one in ones):
                 words[name] |= set(ones)
 
-    def rank(name: str) -> tuple[bool, int, int]:
-        return any(isinstance(word, str) for word in words[name]), len(words[name]), told[name]
+    def rank(name: str) -> tuple[bool, bool, int, int]:
+        return name in made, any(isinstance(word, str) for word in words[name]), len(words[name]), told[name]
 
     return max(words, key=rank, default=None)
 

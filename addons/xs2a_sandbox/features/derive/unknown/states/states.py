@@ -36,7 +36,7 @@ from xs2a_sandbox.features.derive.unknown.things.things import LearnedThing, Sta
 _TIMES = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
 """Seconds that a bank is likely to wait."""
 
-_DAY = 86400
+_MINUTE, _DAY = 60, 86400
 _AT_ONCE = 5
 """The seconds in which time changes no state."""
 
@@ -173,13 +173,24 @@ def _add_change(
     if end:
         machine.by_end.append(ByEnd(before, after, end[0], shown, end[1]))
     elif is_by_time and all(change.before != before for change in machine.by_time):
-        # Apps wait a little longer than they must.
-        seconds = max((time for time in _TIMES if time < waited - 1), default=waited)
-        machine.by_time.append(ByTime(before, after, seconds, shown))
+        times = {one.number: one.time for one in thing.events}
+        still = [times[at] for at, state in thing.states if state == before and changed.number < at < shown.number]
+        passed = max((int((time - changed.time).total_seconds()) for time in still), default=0)
+        machine.by_time.append(ByTime(before, after, _find_seconds(passed, waited), shown))
     elif not is_by_time and world.is_ok[shown] and all(change.before != before for change in machine.by_reading):
         since = [one for one in thing.events if changed.number < one.number <= shown.number]
         reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
         machine.by_reading.append(ByReading(before, after, len(reads), shown))
+
+
+def _find_seconds(passed: int, waited: int) -> int:
+    """Return after how many seconds a state changes that was there after `passed` seconds, and not after `waited`.
+
+    Apps wait a little longer than they must.
+    """
+    likely = (time for time in _TIMES if passed <= time < waited - 1)
+    whole = (waited - 2) // _MINUTE * _MINUTE
+    return max(likely, default=whole if whole > passed > 0 else waited)
 
 
 def _find_first_after(world: World, thing: LearnedThing, changed: SeenExchange, shown: SeenExchange) -> int:

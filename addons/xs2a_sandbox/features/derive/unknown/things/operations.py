@@ -96,16 +96,16 @@ def _find_hidden(operations: Sequence[LearnedOperation]) -> None:
         for at, segment in enumerate(one.path):
             is_kept[segment].append(is_kept_segment(["", *one.path], at + 1, one.method))
     # Redaction keeps a word wherever it comes after it was kept. It hides a long one that an answer has told before.
-    known = {
-        segment for segment, kept in is_kept.items() if all(kept) or (kept[0] and len(segment) < LETTERS_OF_AN_ID)
-    }
+    known = {segment for segment, kept in is_kept.items() if all(kept) or (kept[0] and len(segment) < LETTERS_OF_AN_ID)}
     shapes: defaultdict[tuple[str | None, ...], set[tuple[str | None, ...]]] = defaultdict(set)
     for operation in operations:
         shape = tuple(word if word in known else None for word in operation.pattern)
         shapes[shape].add(operation.pattern)
     for operation in operations:
         shape = tuple(word if word in known else None for word in operation.pattern)
-        places = (at for at, word in enumerate(operation.pattern) if word and word not in known and word.isalpha())
+        # A pseudonym has letters and digits where its word has them: `h0` for `r3`.
+        words = ((at, word) for at, word in enumerate(operation.pattern) if word and word not in known)
+        places = (at for at, word in words if word.isalpha() or re.fullmatch(r"[a-z]{1,3}\d{1,2}", word))
         operation.hidden = frozenset(places if len(shapes[shape]) == 1 else ())
 
 

@@ -13,6 +13,8 @@ from xs2a_sandbox.features.derive.unknown.recorded.braces import restore_braces
 from xs2a_sandbox.features.derive.unknown.recorded.names import new_name
 from xs2a_sandbox.features.derive.unknown.recorded.places import change_texts
 from xs2a_sandbox.features.derive.unknown.scopes import AFTER, plural
+from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
+from xs2a_sandbox.features.derive.unknown.things.things import World
 from xs2a_sandbox.features.derive.unknown.written.answers import write_every_error
 from xs2a_sandbox.features.derive.unknown.written.lists import write_entries
 from xs2a_sandbox.features.derive.unknown.written.operation import WrittenOperation, write_operation
@@ -43,16 +45,26 @@ def write_dialect(title: str, learned: LearnedInterface) -> tuple[dict[str, Any]
         lets[plural(kind)] = {"each": braced(source), "shape": f"{kind.name}-now"}
         shapes[f"{kind.name}-now"] = write_shape(learned.scopes, kind)
     for rows in world.rows:
-        lets[f"{rows.name}_rows"] = {str(row[rows.key]): row for row in rows.entries}
+        found = {str(row[rows.key]): row for row in rows.entries}
+        lets[f"{rows.name}_rows"] = _name_what_is_asked(world, rows.told_by, found)
     used = str([one.value for one in written])
     for listing in learned.listings.values():
-        lets |= {name: rows for name, rows in write_entries(listing).items() if f"let.{name}" in used}
+        named = _name_what_is_asked(world, listing.operation, write_entries(listing))
+        lets |= {name: entries for name, entries in named.items() if f"let.{name}" in used}
     lets |= write_first_balances(learned.balances)
     sections: dict[str, Any] = {"cassette": 1, "title": title, "let": lets}
     if shapes:
         sections["shapes"] = shapes
     sections["every_error"] = write_every_error(learned)
     return restore_braces(sections), list(_finish(written))
+
+
+def _name_what_is_asked[T](world: World, operation: LearnedOperation, entries: T) -> T:
+    """Return entries in whose links the id of a thing, such as of the consent, is that in the path of the request."""
+    ids = {text: name for one in operation.seen for name, text in one.parameters.items() if text in world.key_texts}
+    recorded = re.compile("|".join(rf"(?<=/){re.escape(text)}(?![\w-])" for text in ids) or "(?!)")
+    named: T = change_texts(entries, lambda text: recorded.sub(lambda id: braced(f"path.{ids[id[0]]}"), text))
+    return named
 
 
 def _finish(written: Sequence[WrittenOperation]) -> Iterator[WrittenOperation]:

@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.conditions.checks import LearnedCheck
 from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.mentions import instead
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, is_exclusive
-from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.forms import DateForm, date_form
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
@@ -51,9 +51,10 @@ def check_parameters(listing: Listing, checks: Sequence[LearnedCheck]) -> Iterat
     if donor is None:
         return
     if listing.form and listing.since:
-        since = listing.form.read(source_of(listing.since))
+        form = listing.asked.get(listing.since, listing.form)
+        since = form.read(source_of(listing.since))
         for place in listing.untils:
-            until, sign = listing.form.read(source_of(place)), ">=" if is_exclusive(place) else ">"
+            until, sign = form.read(source_of(place)), ">=" if is_exclusive(place) else ">"
             yield donor.guess(Condition(f"({since} or '') {sign} ({until} or '9999')", 71, "period", place))
     for number, least in ((listing.paging.size, 1), (listing.paging.page, listing.paging.first)):
         if number and number[0] == "query":
@@ -162,8 +163,10 @@ def _filters(scopes: ExchangeScopes, listing: Listing) -> Iterator[str]:
     signs = [(place, "<" if is_exclusive(place) else "<=") for place in listing.untils]
     for place, sign in ((listing.since, ">="), *signs):
         if place and listing.form:
-            day, source = listing.form.read(expression("entry", (listing.day,))), source_of(place)
-            yield f"({source} is none or {day} {sign} {listing.form.read(source)})"
+            asked = listing.asked.get(place) or listing.asked.get(listing.since or (), listing.form)
+            read = DateForm.read if asked.has_time else DateForm.read_day
+            day, source = read(listing.form, expression("entry", (listing.day,))), source_of(place)
+            yield f"({source} is none or {day} {sign} {asked.read(source)})"
     for place, name in listing.equal.items():
         source = source_of(place)
         known = sorted({str(row.get(name)) for rows in listing.entries.values() for row in rows})

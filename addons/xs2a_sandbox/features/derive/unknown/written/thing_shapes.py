@@ -10,7 +10,7 @@ from xs2a_sandbox.features.derive.unknown.states.machines import StateMachine
 from xs2a_sandbox.features.derive.unknown.states.standing_orders import paid_by_now
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.states.states import is_last_day
-from xs2a_sandbox.features.derive.unknown.things.things import ThingKind, World
+from xs2a_sandbox.features.derive.unknown.things.things import ThingKind
 from xs2a_sandbox.features.derive.unknown.written.things import LATEST
 
 _DAY = 86400
@@ -31,7 +31,7 @@ def write_shape(scopes: ExchangeScopes, kind: ThingKind) -> Any:
             unless += f" and {expression('it.sent', change.unless)} is none" if change.unless else ""
             changes.append((change.seconds, start, state, steps, unless))
     uncovered = [one for one in machine.uncovered if one.seconds]
-    end = _end(scopes.world, kind, machine)
+    end = _end(scopes, kind, machine)
     begins = [one for one in machine.by_end if one.is_first_day]
     if not changes and not uncovered and not end and not begins and not machine.by_payments and not machine.by_newer:
         return {"merge": ["{{ it }}"]}
@@ -70,20 +70,35 @@ def _values_at(kind: ThingKind, place: Place) -> list[Any]:
     return [value_at(thing.created.body, place) for thing in kind.things]
 
 
-def _end(world: World, kind: ThingKind, machine: StateMachine) -> str | None:
-    """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess."""
+def _end(scopes: ExchangeScopes, kind: ThingKind, machine: StateMachine) -> str | None:
+    """Return when a thing expires: at the day or time to which its own request limits it. If not recorded, a guess.
+
+    What nothing changes has ended, unless requests that name it, such as in a header, succeed.
+    """
     words = {change.place: change.after for change in machine.by_end if not change.is_first_day}
-    if not words and not world.is_payment(kind):
+    if not words and not scopes.world.is_payment(kind):
         words = {place: guess_word("expired", machine) for place, _ in leaves(kind.example.body)}
+    used = _find_used(scopes, kind)
+    goes_on = f"it.state not in {literal([word for word in machine.lasts if word not in used])}"
     for place, value in leaves(kind.example.body):
         form = date_form(value)
         if form and place in words and form.moment(value) > kind.example.time:
             read = form.read(expression("it.sent", place))
             now = "(clock.seconds | strftime('%Y-%m-%dT%H:%M:%S+00:00'))"
             over = f"{read} <= {now}" if form.has_time else f"{read} < today(0)"
-            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
+            return f"{literal(words[place])} if {goes_on} and {over}"
     for place, value in leaves(kind.example.body):
         if place in words and is_last_day(kind.things[0], value):
             over = f"clock.seconds > it.made + {expression('it.sent', place)} * {_DAY}"
-            return f"{literal(words[place])} if it.state not in {literal(machine.lasts)} and {over}"
+            return f"{literal(words[place])} if {goes_on} and {over}"
     return None
+
+
+def _find_used(scopes: ExchangeScopes, kind: ThingKind) -> set[Any]:
+    """Return the states in which a request was accepted that names a thing of a kind, but not as what it is about."""
+    return {
+        scopes.snapshot(thing, one, after=False)["state"]
+        for one in scopes.is_ok
+        for lookup, thing in scopes.found(one)
+        if thing.kind is kind and scopes.is_ok[one] and lookup.place[0] != "path"
+    }
