@@ -11,6 +11,7 @@ from tests.support.taping import START, taped
 from xs2a_sandbox.http.exchange import Exchange
 
 GRANT, SIGNING, PAYMENT = "GR-7K2Q-M9X4", "SG4471902", "PY20261121-0417"
+STATES = ("held", "moving", "moved")
 ACCOUNT = "acc7f31c0a9d2e4"
 ASK = {"until": "2026-11-23", "what": ["accounts", "entries"]}
 DEVICE = (("PSU-IP-Adresse", "192.0.2.31"),)
@@ -23,6 +24,13 @@ ENTRIES = [
 
 def entries(rows: list[dict[str, Any]], page: int) -> dict[str, Any]:
     return {"entries": rows, "about": {"page": page, "pages": 4, "all": 7}}
+
+
+def payment(*seconds: int) -> dict[str, Any]:
+    """Return a payment with its states, and when it got each."""
+    times = [(START + timedelta(seconds=10 + later)).strftime("%Y-%m-%dT%H:%M:%SZ") for later in seconds]
+    history = [{"was": word, "at": time} for word, time in zip(STATES, times, strict=False)]
+    return {"payment": PAYMENT, "grant": GRANT, "paymentState": history[-1]["was"], "history": history}
 
 
 def record() -> Iterator[Exchange]:
@@ -41,10 +49,9 @@ def record() -> Iterator[Exchange]:
     yield taped(f"{listed}&page=1", entries(ENTRIES[1:3], 1), headers=use, at=6)
     yield taped(f"{listed}&page=2", entries(ENTRIES[3:5], 2), headers=use, at=7)
     pay = {"grant": GRANT, "sum": "15.20", "to": "DE02120300000000202051"}
-    payment = {"payment": PAYMENT, "grant": GRANT, "paymentState": "held"}
-    yield taped("/payments", payment, "POST", status=201, headers=DEVICE, body=pay, at=10)
-    yield taped(f"/payments/{PAYMENT}", {**payment, "paymentState": "moving"}, headers=DEVICE, at=671)
-    yield taped(f"/payments/{PAYMENT}", {**payment, "paymentState": "moved"}, headers=DEVICE, at=791)
+    yield taped("/payments", payment(0), "POST", status=201, headers=DEVICE, body=pay, at=10)
+    yield taped(f"/payments/{PAYMENT}", payment(0, 610), headers=DEVICE, at=671)
+    yield taped(f"/payments/{PAYMENT}", payment(0, 610, 755), headers=DEVICE, at=791)
     over = {"problem": "GRANT_OVER", "field": "Grant"}
     yield taped(f"/grants/{GRANT}/accounts", over, status=401, headers=use, at=3 * 86400)
 
@@ -109,11 +116,13 @@ def test_a_grant_that_is_used_ends_on_its_day(app: App) -> None:
     assert app.read(f"/grants/{app.grant}/accounts/{ACCOUNT}/entries")[0] == 401
 
 
-def test_the_state_of_a_payment_is_not_that_of_its_grant_and_each_lasts_for_a_while(app: App) -> None:
+def test_the_state_of_a_payment_is_not_that_of_its_grant_and_it_changes_when_the_answer_has_told(app: App) -> None:
     _, made = app.call("POST", "/payments", {"grant": app.grant, "sum": "8.00", "to": "DE02120300000000202051"})
     seen = []
-    for seconds in (0, 670, 800):
+    for seconds in (0, 605, 615, 750, 760):
         app.wait(START + timedelta(seconds=seconds))
-        seen.append(app.call("GET", f"/payments/{made['payment']}")[1]["paymentState"])
-    assert seen == ["held", "moving", "moved"]
+        shown = app.call("GET", f"/payments/{made['payment']}")[1]
+        assert [row["was"] for row in shown["history"]][-1] == shown["paymentState"]
+        seen.append((shown["paymentState"], len(shown["history"])))
+    assert seen == [("held", 1), ("held", 1), ("moving", 2), ("moving", 2), ("moved", 3)]
     assert app.call("GET", f"/grants/{app.grant}")[1] == {"grant": app.grant, "grantState": "asked"}

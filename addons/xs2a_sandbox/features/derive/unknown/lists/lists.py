@@ -7,6 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import expression
 from xs2a_sandbox.features.derive.unknown.conditions.classes import is_link
+from xs2a_sandbox.features.derive.unknown.lists.histories import find_history
 from xs2a_sandbox.features.derive.unknown.lists.listing import Listing, Pages, Paging, asked_values
 from xs2a_sandbox.features.derive.unknown.lists.paging import asked_number, find_paging
 from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import find_repeated_rows, lists_in
@@ -41,6 +42,7 @@ def find_listings(scopes: ExchangeScopes) -> dict[LearnedOperation, Listing]:
             is_list = not _only_refer(first) and not _is_fixed(pages)
             ones, rows_of = zip(*pages, strict=True) if pages else ((), ())
             is_list = is_list and not (ones and find_repeated_rows(scopes, ones, rows_of))
+            is_list = is_list and not (ones and find_history(scopes, ones, rows_of))
             if is_list and len(pages) * 2 > len(oks) and any(rows for _, rows in pages):
                 found[operation] = _listing(scopes, operation, place, pages)
                 break

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form
+from xs2a_sandbox.features.derive.unknown.recorded.local_time import find_offset
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, leaves, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.states.machines import (
@@ -176,11 +177,22 @@ def _add_change(
         times = {one.number: one.time for one in thing.events}
         still = [times[at] for at, state in thing.states if state == before and changed.number < at < shown.number]
         passed = max((int((time - changed.time).total_seconds()) for time in still), default=0)
-        machine.by_time.append(ByTime(before, after, _find_seconds(passed, waited), shown))
+        told = _told_seconds(world, changed, shown)
+        seconds = told if told > passed else _find_seconds(passed, waited)
+        machine.by_time.append(ByTime(before, after, seconds, shown))
     elif not is_by_time and world.is_ok[shown] and all(change.before != before for change in machine.by_reading):
         since = [one for one in thing.events if changed.number < one.number <= shown.number]
         reads = [one for one in since if world.operation_of[one] is world.operation_of[shown]]
         machine.by_reading.append(ByReading(before, after, len(reads), shown))
+
+
+def _told_seconds(world: World, changed: SeenExchange, shown: SeenExchange) -> int:
+    """Return after how many seconds a state has changed if the answer that shows the new one tells when, or 0."""
+    offset = timedelta(seconds=find_offset(list(world.operation_of)))
+    told = [(form, value) for _, value in leaves(shown.document) if (form := date_form(value)) and form.has_time]
+    times = [form.moment(value) - (offset if form.is_local else timedelta()) for form, value in told]
+    since = [time for time in times if changed.time < time <= shown.time - timedelta(seconds=2)]
+    return int((max(since) - changed.time).total_seconds()) if since else 0
 
 
 def _find_seconds(passed: int, waited: int) -> int:

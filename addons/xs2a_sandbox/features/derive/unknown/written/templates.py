@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xs2a_sandbox.features.derive.expression_text import braced, expression, literal
+from xs2a_sandbox.features.derive.unknown.lists.histories import find_history
 from xs2a_sandbox.features.derive.unknown.lists.repeated_rows import find_repeated_rows, is_same
 from xs2a_sandbox.features.derive.unknown.recorded.forms import date_form, is_amount
 from xs2a_sandbox.features.derive.unknown.recorded.places import leaves, value_at
@@ -78,6 +79,8 @@ class Templates:
         is_list = len(there) == len(values) and all(isinstance(value, list) for value in there) and there
         if is_list and (source := find_repeated_rows(self._scopes, self._ones, values)):
             return self._repeat_rows(source, values)
+        if is_list and (history := find_history(self._scopes, self._ones, values)):
+            return history.write(values[0][0])
         if all(isinstance(value, list) for value in there) and len({len(value) for value in there}) == 1:
             rows = [value if value is not MISSING else [MISSING] * len(there[0]) for value in values]
             return [self.make([row[at] for row in rows], (*place, at)) for at in range(len(there[0]))]
