@@ -29,7 +29,9 @@ def test_other_names_are_not_secret(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", "transactionStatus currency code product scope bankTransactionCode cashAccountType grant_type".split()
+    "name",
+    """transactionStatus currency code product scope bankTransactionCode cashAccountType grant_type statusZlecenia
+    etatConsentement""".split(),
 )
 def test_names_of_codes_are_recognised(name: str) -> None:
     assert allowlist.is_code(name)

@@ -76,6 +76,12 @@ class TestJson:
             "otp": None,
         }
 
+    def test_a_link_with_a_secret_name_is_a_link(self) -> None:
+        made = members({"_links": {"signature": {"href": "/v1/pages/k7m2x9q4w8?token=alpenrose7"}}})
+        href = made["_links"]["signature"]["href"]
+        assert re.fullmatch(r"/v1/pages/\w{10}\?token=dropped", href)
+        assert "k7m2x9q4w8" not in href
+
     def test_an_authorisation_code_is_dropped(self) -> None:
         assert members({"code": "FORMAT_ERROR"}) == {"code": "FORMAT_ERROR"}
         assert members({"code": "FORMAT_ERROR", "state": "x"})["code"] == "dropped"

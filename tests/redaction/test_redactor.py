@@ -142,6 +142,10 @@ class TestEntries:
         redacted = Redactor(KEY).entry(entry(answer_headers=(("Content-Type", media),)))
         assert (redacted.answer_headers.get("content-type") == media) is is_kept
 
+    def test_a_release_in_a_path_is_a_version(self) -> None:
+        made = Redactor(KEY).entry(entry("/open/qwrtz/r3/ais/accounts"))
+        assert made.target == "/open/qwrtz/r3/ais/accounts"
+
     def test_only_the_scheme_of_a_challenge_is_kept(self) -> None:
         made = Redactor(KEY).entry(entry(answer_headers=(("WWW-Authenticate", 'Bearer realm="Anna"'),)))
         assert made.answer_headers.pairs == (("WWW-Authenticate", "Bearer"),)

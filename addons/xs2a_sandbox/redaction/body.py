@@ -276,8 +276,10 @@ class _Members:
         traits = self._censor.traits(key)
         action = self._rules.members.get(key.lower(), action) or traits.action_below
         place = (*place, key)
-        secret = (secret or traits.is_secret) and place not in _DIAGNOSIS
-        if not traits.is_page:
+        # A link to where somebody signs is no signature.
+        is_link = traits.is_secret and isinstance(value, dict) and isinstance(value.get("href"), str)
+        secret = (secret or (traits.is_secret and not is_link)) and place not in _DIAGNOSIS
+        if not traits.is_page and not is_link:
             return self._censor.name(key), self.walk(value, key, place, action, secret)
         # This link lets in everybody who has it, so its content is not passed on to the vault.
         self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)

@@ -19,7 +19,9 @@ _JOINER = re.compile(r"[-_.]+")
 _COUNTED = re.compile(r"([^\W\d_]{4,})\d", re.ASCII)
 _BLANK = re.compile(r"[ \u00a0]{1,2}")
 _IN_NUMBER = re.compile(r"[\s\-./,:;+()']{1,3}")
-_VERSION = re.compile(r"[vV]?\d+(?:\.\d+){0,3}|[vV]\d+_\d+(?:\.\d+)?|[vV]\d{1,2}(?:-\d{1,2}){1,3}", re.ASCII)
+_VERSION = re.compile(
+    r"[vV]?\d+(?:\.\d+){0,3}|[vV]\d+_\d+(?:\.\d+)?|[vV]\d{1,2}(?:-\d{1,2}){1,3}|[rR]\d{1,2}(?:\.\d{1,2})?", re.ASCII
+)
 _PREFIXED = re.compile(r"(?:D[aeiu]|Del|Della|L[ae]|Ma?c|San|St|V[ao]n)(?=[A-Z])")
 """`McGovern` and `LaBelle` are single words."""
 _LOCALE = re.compile(r"[a-z]{2}[-_][A-Z]{2}", re.ASCII)

@@ -122,9 +122,12 @@ def guess_quotas(known: KnownOperation) -> Iterator[LearnedCheck]:
 def guess_used_up(known: KnownOperation) -> Iterator[LearnedCheck]:
     """A page with a form can be used until the thing is decided on.
 
-    Something else in a field, such as another password, corrects a mistake that the recording does not show.
+    Something else in a field, such as another password, corrects a mistake that the recording does not show. In a
+    redacted recording, which shows no secrets, so does the same form if customers made mistakes.
     """
     oks = known.oks
+    if known.scopes.is_redacted and any(one.form for one in known.operation.seen if not known.scopes.is_ok[one]):
+        return
     if not oks or not all("<form" in one.text or one.is_note or one.status in (302, 303) for one in oks):
         return
     successes = split_successes(known.scopes, known.operation, known.classes)
