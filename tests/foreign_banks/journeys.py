@@ -19,6 +19,7 @@ from tests.foreign_banks import (
     aare_journeys,
     adda_journeys,
     ammer_journeys,
+    arve_journeys,
     bodrog_journeys,
     brenta_journeys,
     bursztyn_journeys,
@@ -27,6 +28,7 @@ from tests.foreign_banks import (
     cottonwood_journeys,
     dallae_journeys,
     drina_journeys,
+    dvina_journeys,
     ebro_journeys,
     estuaire_journeys,
     evros_journeys,
@@ -34,12 +36,15 @@ from tests.foreign_banks import (
     gauja_journeys,
     glomma_journeys,
     gulmohar_journeys,
+    inn_journeys,
     isere_journeys,
     jacaranda_journeys,
     kataja_journeys,
     kupa_journeys,
+    lagan_journeys,
     lech_journeys,
     mersey_journeys,
+    minho_journeys,
     morar_journeys,
     morava_journeys,
     mures_journeys,
@@ -60,13 +65,16 @@ from tests.foreign_banks import (
     skagen_journeys,
     soca_journeys,
     struma_journeys,
+    taff_journeys,
     tagus_journeys,
     tajo_journeys,
     tejo_journeys,
     tisza_journeys,
+    torne_journeys,
     vanern_journeys,
     venta_journeys,
     vistula_journeys,
+    vltava_journeys,
     wisla_journeys,
     yarrow_journeys,
     zala_journeys,
@@ -75,6 +83,7 @@ from tests.foreign_banks import (
 from tests.foreign_banks.aare import Aare
 from tests.foreign_banks.adda import Adda
 from tests.foreign_banks.ammer import Ammer
+from tests.foreign_banks.arve import Arve
 from tests.foreign_banks.bodrog import Bodrog
 from tests.foreign_banks.brenta import Brenta
 from tests.foreign_banks.bursztyn import Bursztyn
@@ -83,6 +92,7 @@ from tests.foreign_banks.corrib import Corrib
 from tests.foreign_banks.cottonwood import Cottonwood
 from tests.foreign_banks.dallae import Dallae
 from tests.foreign_banks.drina import Drina
+from tests.foreign_banks.dvina import Dvina
 from tests.foreign_banks.ebro import Ebro
 from tests.foreign_banks.estuaire import Estuaire
 from tests.foreign_banks.evros import Evros
@@ -91,13 +101,16 @@ from tests.foreign_banks.gauja import Gauja
 from tests.foreign_banks.glomma import Glomma
 from tests.foreign_banks.gulmohar import Gulmohar
 from tests.foreign_banks.harbour import Harbour
+from tests.foreign_banks.inn import Inn
 from tests.foreign_banks.isere import Isere
 from tests.foreign_banks.jacaranda import Jacaranda
 from tests.foreign_banks.javor import Javor
 from tests.foreign_banks.kataja import Kataja
 from tests.foreign_banks.kupa import Kupa
+from tests.foreign_banks.lagan import Lagan
 from tests.foreign_banks.lech import Lech
 from tests.foreign_banks.mersey import Mersey
+from tests.foreign_banks.minho import Minho
 from tests.foreign_banks.morar import Morar
 from tests.foreign_banks.morava import Morava
 from tests.foreign_banks.mures import Mures
@@ -120,13 +133,16 @@ from tests.foreign_banks.siret import Siret
 from tests.foreign_banks.skagen import Skagen
 from tests.foreign_banks.soca import Soca
 from tests.foreign_banks.struma import Struma
+from tests.foreign_banks.taff import Taff
 from tests.foreign_banks.tagus import Tagus
 from tests.foreign_banks.tajo import Tajo
 from tests.foreign_banks.tejo import Tejo
 from tests.foreign_banks.tisza import Tisza
+from tests.foreign_banks.torne import Torne
 from tests.foreign_banks.vanern import Vanern
 from tests.foreign_banks.venta import Venta
 from tests.foreign_banks.vistula import Vistula
+from tests.foreign_banks.vltava import Vltava
 from tests.foreign_banks.walk import DAY, PAGE, Answer, Expected, Step, Wait, Walk
 from tests.foreign_banks.wisla import Wisla
 from tests.foreign_banks.yarrow import Yarrow
@@ -1103,5 +1119,49 @@ BANKS = {
         glomma_journeys.second,
         r"FM-\d{8}|OP-\d{6}-\d{5}|BK[0-9a-f]{16}",
         "tilstand|stilling|fase",
+    ),
+    "lagan": Foreign(
+        Lagan,
+        lagan_journeys.first,
+        lagan_journeys.second,
+        r"LC-[A-Z0-9]{4}-[A-Z0-9]{4}|\d{5}-\d{7}|AU\d{10}",
+        "consentStatus|transactionStatus|scaStatus",
+    ),
+    "torne": Foreign(
+        Torne, torne_journeys.first, torne_journeys.second, r"(?:lnk|trf|apv)_[0-9a-hjkmnp-tv-z]{14}", "state"
+    ),
+    "minho": Foreign(
+        Minho,
+        minho_journeys.first,
+        minho_journeys.second,
+        r"MD-[A-Z2-9]{4}-[A-Z2-9]{4}|TRF\d{6}-\d{5}|cf[0-9a-f]{18}",
+        "situacao|fase|resposta",
+    ),
+    "dvina": Foreign(
+        Dvina, dvina_journeys.first, dvina_journeys.second, r"AGM-[A-Z0-9]{10}|P\d{6}-\d{6}", "phase|progress"
+    ),
+    "arve": Foreign(
+        Arve, arve_journeys.first, arve_journeys.second, r"AUT-[A-Z0-9]{4}-[A-Z0-9]{4}|VIR\d{10}", "etat|statut"
+    ),
+    "taff": Foreign(
+        Taff,
+        taff_journeys.first,
+        taff_journeys.second,
+        r"urn-taff-(?:aac|dpc)-[0-9a-z]{12}|FPS\d{8}-\d{6}",
+        "(?:Consent|Payment)Status",
+    ),
+    "inn": Foreign(
+        Inn,
+        inn_journeys.first,
+        inn_journeys.second,
+        r"ZUS-[A-Z0-9]{4}-[A-Z0-9]{4}|[ZD]A\d{8}-\d{5}|FG\d{10}",
+        "consentStatus|transactionStatus|scaStatus",
+    ),
+    "vltava": Foreign(
+        Vltava,
+        vltava_journeys.first,
+        vltava_journeys.second,
+        r"[0-9a-f]{24}|7\d{11}|9\d{9}|\d{15}",
+        "grantState|instructionStatus|batchStatus|state",
     ),
 }

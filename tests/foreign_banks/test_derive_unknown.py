@@ -166,9 +166,9 @@ RIGHT = {
     ("ribera", True): ((54, 54, 8), (44, 44, 7, 7, 39)),
     ("estuaire", True): ((54, 54, 6), (50, 48, 6, 6, 38)),
     ("gauja", True): ((36, 36, 6), (36, 34, 5, 5, 30)),
-    ("zeytin", True): ((36, 36, 6), (40, 38, 6, 6, 35)),
+    ("zeytin", True): ((36, 36, 6), (40, 38, 6, 6, 37)),
     ("cottonwood", True): ((34, 33, 6), (39, 37, 6, 6, 35)),
-    ("siret", True): ((34, 34, 6), (40, 40, 6, 6, 37)),
+    ("siret", True): ((34, 34, 6), (40, 40, 6, 6, 38)),
     ("corrib", True): ((37, 36, 5), (36, 35, 5, 5, 34)),
     ("kataja", True): ((34, 34, 6), (36, 34, 5, 5, 34)),
     ("brenta", True): ((36, 36, 7), (40, 36, 4, 4, 28)),
@@ -176,14 +176,14 @@ RIGHT = {
     ("notec", True): ((37, 37, 2), (39, 39, 1, 1, 35)),
     ("drina", True): ((37, 37, 6), (43, 42, 5, 5, 34)),
     ("garonne", True): ((36, 33, 3), (41, 37, 4, 4, 29)),
-    ("evros", True): ((38, 38, 5), (42, 42, 5, 5, 33)),
-    ("morava", True): ((38, 38, 6), (42, 41, 8, 8, 32)),
-    ("odra", True): ((38, 36, 7), (39, 36, 7, 7, 21)),
+    ("evros", True): ((38, 38, 5), (42, 42, 5, 5, 32)),
+    ("morava", True): ((38, 38, 6), (42, 41, 8, 8, 31)),
+    ("odra", True): ((38, 37, 7), (39, 37, 7, 7, 22)),
     ("struma", True): ((38, 37, 7), (39, 32, 5, 5, 23)),
     ("skagen", True): ((42, 42, 5), (35, 33, 3, 4, 21)),
-    ("mures", True): ((44, 43, 5), (41, 38, 4, 4, 21)),
+    ("mures", True): ((44, 44, 5), (41, 38, 4, 4, 21)),
     ("rhone", True): ((34, 34, 6), (34, 31, 6, 6, 27)),
-    ("ammer", True): ((34, 34, 4), (34, 32, 5, 5, 31)),
+    ("ammer", True): ((34, 34, 4), (34, 33, 5, 5, 32)),
     ("vistula", True): ((34, 34, 5), (30, 29, 3, 3, 24)),
     ("yarrow", True): ((36, 36, 5), (36, 34, 5, 5, 31)),
     ("lech", True): ((36, 36, 11), (35, 33, 10, 10, 22)),
@@ -191,8 +191,8 @@ RIGHT = {
     ("venta", True): ((36, 36, 4), (36, 35, 5, 5, 34)),
     ("clyde", True): ((36, 36, 5), (35, 35, 5, 5, 30)),
     ("adda", True): ((36, 36, 5), (35, 34, 4, 4, 20)),
-    ("vanern", True): ((36, 36, 8), (33, 32, 9, 9, 24)),
-    ("platte", True): ((35, 35, 5), (34, 33, 5, 5, 23)),
+    ("vanern", True): ((36, 35, 8), (33, 32, 9, 9, 24)),
+    ("platte", True): ((35, 35, 5), (34, 33, 5, 5, 24)),
     ("zala", True): ((36, 36, 5), (35, 32, 3, 4, 17)),
     ("severn", True): ((36, 34, 4), (34, 34, 7, 7, 28)),
     ("nemunas", True): ((36, 35, 8), (31, 29, 6, 6, 21)),
@@ -203,7 +203,7 @@ RIGHT = {
     ("soca", True): ((41, 41, 7), (40, 36, 7, 7, 22)),
     ("tejo", True): ((36, 36, 6), (43, 41, 5, 5, 32)),
     ("aare", True): ((44, 42, 3), (44, 39, 3, 3, 25)),
-    ("bodrog", True): ((42, 39, 4), (38, 33, 3, 3, 23)),
+    ("bodrog", True): ((42, 39, 4), (38, 33, 3, 3, 24)),
     ("mersey", True): ((45, 45, 7), (40, 38, 7, 7, 24)),
     ("neretva", True): ((45, 45, 5), (39, 39, 5, 5, 22)),
     ("morar", True): ((30, 30, 4), (29, 28, 4, 4, 22)),
@@ -211,66 +211,82 @@ RIGHT = {
     ("wisla", True): ((30, 29, 5), (28, 27, 5, 5, 23)),
     ("nidd", True): ((30, 29, 4), (28, 25, 4, 4, 22)),
     ("raba", True): ((30, 29, 5), (26, 24, 4, 4, 15)),
-    ("glomma", True): ((30, 29, 2), (27, 23, 1, 1, 10)),
+    ("glomma", True): ((30, 29, 3), (27, 23, 2, 2, 12)),
+    ("lagan", True): ((30, 30, 5), (30, 30, 4, 4, 20)),
+    ("torne", True): ((30, 30, 3), (30, 30, 3, 3, 17)),
+    ("minho", True): ((29, 29, 4), (29, 29, 4, 4, 3)),
+    ("dvina", True): ((30, 30, 3), (30, 30, 3, 3, 25)),
+    ("arve", True): ((30, 29, 4), (29, 27, 4, 4, 19)),
+    ("taff", True): ((29, 28, 4), (27, 24, 4, 4, 18)),
+    ("inn", True): ((30, 30, 4), (27, 26, 2, 2, 14)),
+    ("vltava", True): ((30, 29, 9), (28, 25, 8, 8, 20)),
     # Some steps are left for pseudonyms that look like something else.
     ("javor", False): ((42, 41, 3), (45, 43, 3, 4, 26)),
-    ("harbour", False): ((38, 34, 0), (43, 38, 4, 4, 28)),
+    ("harbour", False): ((38, 35, 0), (43, 39, 4, 4, 28)),
     ("norrsken", False): ((45, 42, 1), (49, 44, 3, 5, 29)),
-    ("jacaranda", False): ((51, 50, 1), (49, 48, 2, 4, 24)),
-    ("bursztyn", False): ((48, 48, 1), (46, 43, 1, 3, 18)),
+    ("jacaranda", False): ((52, 51, 1), (49, 48, 2, 4, 24)),
+    ("bursztyn", False): ((48, 48, 2), (46, 43, 1, 2, 18)),
     ("dallae", False): ((51, 49, 0), (47, 44, 0, 0, 0)),
     ("gulmohar", False): ((56, 54, 0), (56, 54, 0, 0, 5)),
-    ("pukeko", False): ((55, 48, 3), (55, 45, 3, 4, 17)),
+    ("pukeko", False): ((56, 49, 3), (55, 45, 3, 4, 17)),
     ("tisza", False): ((55, 55, 5), (41, 40, 4, 4, 33)),
     ("ribera", False): ((51, 51, 7), (43, 43, 5, 5, 37)),
     ("estuaire", False): ((51, 51, 5), (49, 47, 5, 5, 28)),
     ("gauja", False): ((35, 35, 5), (35, 33, 4, 4, 24)),
-    ("zeytin", False): ((34, 34, 4), (38, 36, 5, 5, 22)),
+    ("zeytin", False): ((33, 33, 4), (38, 36, 5, 5, 24)),
     ("cottonwood", False): ((32, 31, 5), (37, 36, 4, 4, 20)),
     ("siret", False): ((33, 33, 5), (39, 39, 5, 5, 22)),
     ("corrib", False): ((36, 35, 4), (35, 34, 4, 4, 5)),
     ("kataja", False): ((32, 32, 5), (35, 33, 4, 4, 21)),
-    ("brenta", False): ((35, 34, 5), (39, 35, 2, 2, 16)),
+    ("brenta", False): ((35, 34, 6), (39, 35, 2, 2, 17)),
     ("kupa", False): ((35, 35, 4), (38, 37, 5, 5, 23)),
     ("notec", False): ((33, 31, 0), (35, 33, 0, 0, 24)),
     ("drina", False): ((35, 35, 4), (37, 36, 1, 1, 19)),
-    ("garonne", False): ((33, 30, 2), (39, 35, 3, 3, 22)),
+    ("garonne", False): ((33, 30, 2), (38, 34, 3, 3, 22)),
     ("evros", False): ((35, 35, 4), (40, 40, 4, 4, 5)),
-    ("morava", False): ((37, 37, 5), (41, 40, 7, 7, 8)),
-    ("odra", False): ((36, 34, 6), (38, 35, 5, 5, 9)),
+    ("morava", False): ((36, 36, 5), (41, 40, 7, 7, 8)),
+    ("odra", False): ((36, 35, 6), (38, 36, 5, 5, 10)),
     ("struma", False): ((35, 33, 5), (38, 31, 4, 4, 13)),
-    ("skagen", False): ((38, 38, 4), (34, 32, 2, 3, 17)),
-    ("mures", False): ((42, 40, 3), (40, 36, 1, 1, 10)),
+    ("skagen", False): ((38, 38, 4), (33, 31, 2, 3, 17)),
+    ("mures", False): ((42, 41, 3), (39, 35, 1, 1, 10)),
     ("rhone", False): ((32, 32, 5), (32, 31, 5, 5, 12)),
-    ("ammer", False): ((33, 33, 3), (33, 31, 4, 4, 26)),
+    ("ammer", False): ((33, 33, 3), (33, 32, 4, 4, 27)),
     ("vistula", False): ((29, 29, 3), (29, 28, 2, 2, 0)),
     ("yarrow", False): ((34, 32, 3), (35, 31, 4, 4, 2)),
-    ("lech", False): ((32, 32, 4), (32, 30, 5, 5, 1)),
-    ("tajo", False): ((34, 34, 2), (33, 32, 2, 2, 7)),
+    ("lech", False): ((31, 31, 4), (31, 29, 5, 5, 1)),
+    ("tajo", False): ((34, 34, 2), (32, 31, 2, 2, 7)),
     ("venta", False): ((34, 34, 3), (34, 34, 4, 4, 15)),
     ("clyde", False): ((32, 30, 3), (31, 30, 3, 3, 1)),
     ("adda", False): ((32, 32, 4), (33, 32, 3, 3, 5)),
-    ("vanern", False): ((32, 31, 2), (32, 31, 2, 2, 5)),
+    ("vanern", False): ((32, 31, 5), (32, 31, 7, 7, 9)),
     ("platte", False): ((33, 33, 4), (33, 32, 4, 4, 1)),
     ("zala", False): ((33, 32, 3), (34, 31, 2, 3, 13)),
     ("severn", False): ((32, 30, 2), (30, 30, 4, 4, 12)),
     ("nemunas", False): ((33, 32, 7), (29, 27, 5, 5, 12)),
     ("salzach", False): ((33, 32, 2), (31, 27, 0, 0, 15)),
     ("ebro", False): ((38, 37, 5), (32, 26, 2, 2, 7)),
-    ("narew", False): ((43, 42, 2), (39, 39, 1, 1, 12)),
+    ("narew", False): ((42, 41, 4), (38, 38, 3, 3, 13)),
     ("isere", False): ((40, 37, 3), (38, 35, 2, 2, 13)),
-    ("soca", False): ((38, 37, 5), (34, 32, 6, 6, 0)),
-    ("tejo", False): ((39, 36, 3), (37, 35, 4, 4, 2)),
+    ("soca", False): ((38, 38, 5), (37, 34, 6, 6, 0)),
+    ("tejo", False): ((39, 37, 3), (37, 35, 4, 4, 2)),
     ("aare", False): ((42, 37, 2), (42, 34, 2, 2, 6)),
-    ("bodrog", False): ((40, 37, 3), (37, 32, 2, 2, 20)),
+    ("bodrog", False): ((40, 37, 3), (37, 32, 2, 2, 21)),
     ("mersey", False): ((44, 43, 2), (38, 35, 2, 2, 10)),
-    ("neretva", False): ((40, 40, 4), (37, 37, 5, 5, 0)),
+    ("neretva", False): ((40, 40, 5), (37, 37, 5, 5, 0)),
     ("morar", False): ((27, 27, 3), (26, 25, 3, 3, 14)),
     ("tagus", False): ((28, 28, 3), (28, 28, 3, 3, 0)),
-    ("wisla", False): ((24, 23, 3), (25, 24, 3, 3, 8)),
+    ("wisla", False): ((27, 26, 4), (27, 26, 4, 4, 9)),
     ("nidd", False): ((27, 26, 3), (26, 23, 3, 3, 15)),
-    ("raba", False): ((28, 26, 4), (25, 22, 3, 3, 0)),
-    ("glomma", False): ((24, 22, 0), (25, 21, 0, 0, 0)),
+    ("raba", False): ((28, 27, 4), (25, 23, 3, 3, 0)),
+    ("glomma", False): ((25, 23, 1), (26, 22, 1, 1, 0)),
+    ("lagan", False): ((27, 27, 4), (27, 27, 3, 3, 9)),
+    ("torne", False): ((28, 28, 2), (23, 23, 1, 1, 1)),
+    ("minho", False): ((28, 28, 3), (28, 28, 3, 3, 0)),
+    ("dvina", False): ((29, 29, 2), (29, 29, 2, 2, 8)),
+    ("arve", False): ((27, 26, 3), (26, 24, 3, 3, 5)),
+    ("taff", False): ((26, 24, 3), (26, 23, 3, 3, 7)),
+    ("inn", False): ((27, 27, 2), (26, 25, 1, 1, 4)),
+    ("vltava", False): ((27, 26, 3), (26, 23, 3, 3, 4)),
 }
 """At least this many steps, or chains, are right, by bank and whether nothing is redacted.
 
@@ -280,6 +296,11 @@ chains except for states that were never shown, and all values. One value is lef
 In the redacted recordings of banks in other languages than English and German, most words of the bank have pseudonyms:
 rights, decisions, states and codes. Every answer of dallae has a code.
 """
+LIKE_A_DOCUMENTED_ONE = frozenset(
+    """javor tisza ribera estuaire gauja siret kupa drina morava struma mures ammer tajo venta clyde zala severn nemunas
+    salzach ebro tejo bodrog neretva morar nidd lagan inn vltava""".split()
+)
+"""So many of their requests are those of a documented dialect that `derive` tries to change this one first."""
 MOST_TOO_HIGH = 0.12
 """How much higher than the share of answers with the right structure the rating may be. It is 0.11 for ribera."""
 TOO_HIGH = {
@@ -294,6 +315,9 @@ TOO_HIGH = {
     "bodrog": 0.14,
     "nidd": 0.14,
     "raba": 0.14,
+    "glomma": 0.14,
+    "torne": 0.18,
+    "vltava": 0.14,
 }
 """The same for banks whose second journey does much that the first does not: the rating only sees recorded steps."""
 
@@ -306,15 +330,14 @@ def test_a_second_journey_is_answered_like_the_bank(
     record(bank, tmp_path, *(("--no-redact",) if is_plain else ()))
     tape = read_tape(tmp_path / "tape")
     if is_plain:
+        learn_part(tape, Random(bank))
+    if is_plain and bank in LIKE_A_DOCUMENTED_ONE:
         output = derive(tmp_path, monkeypatch)
         assert "no documented dialect answers like this bank" in output
         lint = CliRunner().invoke(cli, ["lint", "--dialect", "mine"])
         assert lint.exit_code == 0, lint.output
-        rating = find_rating(output)
-        learned = (tmp_path / "cassettes" / "mine" / "dialect.yaml").read_text()
-        learn_part(tape, Random(bank))
+        rating, learned = find_rating(output), (tmp_path / "cassettes" / "mine" / "dialect.yaml").read_text()
     else:
-        # The command compares the recording with the documented dialects first, which takes most of its time.
         dialect = learn_dialect("mine", tape, SCHEMAS)
         rating, learned = Rating.of(dialect.rated).share, dialect.text
     mine = read_dialect(learned, SCHEMAS)

@@ -130,6 +130,11 @@ def test_a_wrong_secret_that_comes_first_does_not_lock_out_the_right_one(app: Ap
     assert app.give("right", grant_type="authorization_code", code=code)[0] == 200
 
 
+def test_the_same_form_again_corrects_a_mistake_that_the_dialect_cannot_see(app: App) -> None:
+    code = app.agree("2222", "2222")
+    assert app.give(grant_type="authorization_code", code=code)[0] == 200
+
+
 def test_a_secret_that_came_twice_is_the_right_one(app: App) -> None:
     assert [app.give("right", grant_type="client_credentials")[0] for _ in range(2)] == [200, 200]
     assert app.give("wrong", grant_type="client_credentials") == (401, {"error": "invalid_client"})
