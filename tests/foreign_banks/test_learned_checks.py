@@ -141,3 +141,18 @@ def test_a_reference_that_an_error_names_in_words_is_the_key(app: LearnedApp) ->
     assert (status, refused["first"]) == (409, made["order"])
     other = sent | {"client_reference": "XY-0003"}
     assert app.send("POST", "/orders", other, {"X-Request-Id": "call-0103"})[0] == 202
+
+
+def record_transfers() -> Iterator[Exchange]:
+    for at, (number, amount, phase) in enumerate((("TR5502135", "80.00", "sent"), ("TR5502178", "1250.00", "held"))):
+        made, sent = {"transfer": number, "phase": phase}, {"to": "DE02120300000000202051", "amount": amount}
+        yield taped("/transfers", made, "POST", status=201, body=sent, at=10 * at)
+        yield taped(f"/transfers/{number}", made, at=10 * at + 1)
+        yield taped(f"/transfers/{number}", made | {"phase": "recalled"}, "DELETE", at=10 * at + 2)
+
+
+def test_a_great_amount_can_have_another_first_state() -> None:
+    app = LearnedApp(learn_text(record_transfers()))
+    amounts = ("999.99", "1000.00", "4000.00")
+    sent = [{"to": "DE88100900001234567892", "amount": amount} for amount in amounts]
+    assert [app.send("POST", "/transfers", body)[1]["phase"] for body in sent] == ["sent", "held", "held"]

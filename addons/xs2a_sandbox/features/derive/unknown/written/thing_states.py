@@ -9,7 +9,8 @@ from xs2a_sandbox.features.derive.unknown.conditions.checks import Successes
 from xs2a_sandbox.features.derive.unknown.conditions.classes import AnswerClass
 from xs2a_sandbox.features.derive.unknown.conditions.sent_words import telling_words
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
-from xs2a_sandbox.features.derive.unknown.recorded.places import anywhere, leaves, source_of
+from xs2a_sandbox.features.derive.unknown.recorded.forms import NICE, is_amount, number_source, read_number
+from xs2a_sandbox.features.derive.unknown.recorded.places import anywhere, leaves, source_of, value_at
 from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenExchange
 from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes
 from xs2a_sandbox.features.derive.unknown.states.machines import ByRequest, StateMachine, changes_by
@@ -42,7 +43,27 @@ def write_first_state(scopes: ExchangeScopes, machine: StateMachine, oks: Succes
         told = {thing.first for thing in things if thing.created in answer.seen} - {None}
         if len(told) == 1 and told != {machine.first}:
             source = f"{literal(told.pop())} if let.outcome == {literal(answer.name)} else {source}"
+    if source == literal(machine.first) and not scopes.is_redacted:
+        source = _by_amount(machine.first, firsts) or source
     return braced(source) if source != literal(machine.first) else machine.first
+
+
+def _by_amount(first: Any, firsts: Sequence[tuple[Any, Any]]) -> str | None:
+    """Return the state of a new thing if the amounts of those with another state are all greater, or all smaller."""
+    told = [(body, state) for body, state in firsts if state is not None]
+    others = {state for _, state in told if state != first}
+    for place, value in leaves(told[0][0]) if len(others) == 1 else ():
+        numbers = [read_number(value_at(body, place)) for body, _ in told]
+        own = [number for number, (_, state) in zip(numbers, told, strict=True) if number and state == first]
+        other = [number for number, (_, state) in zip(numbers, told, strict=True) if number and state != first]
+        if not is_amount(str(value)) or not all(numbers) or not own:
+            continue
+        for low, high, sign in ((own, other, ">="), (other, own, "<")):
+            if max(low) < min(high):
+                limit = max((nice for nice in NICE if max(low) < nice <= min(high)), default=min(high))
+                amount = number_source(value, expression("body", place))
+                return f"{literal(others.pop())} if ({amount} or 0) {sign} {limit.normalize():f} else {literal(first)}"
+    return None
 
 
 def write_changed(
