@@ -68,6 +68,7 @@ def learn(tape: Tape) -> LearnedInterface:
     listings = find_listings(scopes)
     quotas = find_quotas(scopes, classes)
     balances, accounts = find_balances(scopes, listings), find_named_accounts(scopes)
+    scopes.add_ticked({one.kind: one.field for one in accounts if one.field})
     add_uncovered(scopes)
     learned = LearnedInterface(recorded, scopes, classes, listings, balances, accounts, quotas)
     checks: dict[LearnedOperation, list[LearnedCheck]] = {}

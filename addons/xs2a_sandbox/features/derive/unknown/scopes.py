@@ -33,6 +33,8 @@ USES = "_uses"
 """The end of the name of the value that says how often a thing was used today."""
 AGAIN = "again"
 """The named value with the thing that the same request has made before."""
+TICKED = "ticked"
+"""The member of a thing with the accounts that the customer has chosen on a page."""
 
 
 class _Lets(dict[str, Any]):
@@ -54,8 +56,9 @@ class ExchangeScopes:
     """The things and values of every exchange.
 
     `covers` has when a balance does not cover an amount, `quotas` when a thing has been used too often. The balances
-    change by exactly `exact_amounts`, so redaction has kept these. `made` are the ids and secrets that the bank has
-    made, `told` all texts that its JSON had before a request had them.
+    change by exactly `exact_amounts`, so redaction has kept these. `ticked` has the field of a form with the accounts
+    that the customer chooses for a thing. `made` are the ids and secrets that the bank has made, `told` all texts that
+    its JSON had before a request had them.
     """
 
     def __init__(self, world: World, machines: Mapping[ThingKind, StateMachine]) -> None:
@@ -88,6 +91,7 @@ class ExchangeScopes:
         self.exact_amounts: set[tuple[LearnedOperation, Place]] = set()
         self.quotas: dict[LearnedOperation, list[Condition]] = {}
         self.endings: dict[ThingKind, set[LearnedOperation]] = {}
+        self.ticked: dict[ThingKind, str] = {}
         self._used: dict[tuple[LearnedThing, SeenExchange], int] = {}
         self.extra: dict[SeenExchange, dict[str, Any]] = {}
         self._firsts: dict[LearnedOperation, dict[str, LearnedThing]] = {}
@@ -389,6 +393,7 @@ class ExchangeScopes:
             "sent": created.body if created.body is not None else created.form or {},
             "headers": dict(created.headers),
             "entered": entered or None,
+            TICKED: self._find_ticked(thing, one, after=after),
             "told": told_charges(self.charges[thing.kind], created.document),
             "of": {
                 name: (owner.created.body or {}) | {"id": owner.keys[owner.kind.id][0]}
@@ -410,6 +415,14 @@ class ExchangeScopes:
         is_step = isinstance(one.body, dict) and machine and self.changes_by(operation, machine)
         return one.form or (one.body if is_step else {})
 
+    def _find_ticked(self, thing: LearnedThing, one: SeenExchange, *, after: bool) -> list[str] | None:
+        """Return the accounts that the customer has chosen for a thing, before or after an exchange."""
+        name, ticked = self.ticked.get(thing.kind), None
+        for event in thing.events if name else ():
+            if (event.number < one.number or (after and event is one)) and self.is_ok[event]:
+                ticked = [value for field, value in event.fields if field == name and value] or ticked
+        return ticked
+
     def _owners(self, thing: LearnedThing) -> dict[str, LearnedThing]:
         """Return what a thing belongs to, by the name of the lookup.
 
@@ -427,6 +440,11 @@ class ExchangeScopes:
                 owners[lookup.name] = other
         self._owners_of[thing] = owners
         return owners
+
+    def add_ticked(self, fields: Mapping[ThingKind, str]) -> None:
+        """Add the fields of forms with the accounts that the customer chooses for things of a kind."""
+        self.ticked |= fields
+        self._scopes.clear()
 
     def add(self, one: SeenExchange, values: Mapping[str, Any]) -> None:
         """Add named values, which the operation will compute, to the roots of an exchange."""

@@ -11,14 +11,12 @@ from xs2a_sandbox.features.derive.unknown.conditions.conditions import Condition
 from xs2a_sandbox.features.derive.unknown.conditions.mentions import find_mention, instead
 from xs2a_sandbox.features.derive.unknown.recorded.forms import pattern_of
 from xs2a_sandbox.features.derive.unknown.recorded.places import Place, change_texts, leaves, source_of
-from xs2a_sandbox.features.derive.unknown.scopes import ExchangeScopes, plural
+from xs2a_sandbox.features.derive.unknown.scopes import TICKED, ExchangeScopes, plural
 from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 from xs2a_sandbox.features.derive.unknown.things.things import Rows, ThingKind
 
 _KEY_LENGTH = 12
-TICKED = "ticked"
-"""The member of an access with the accounts that the customer has chosen on a page."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ _FORM = "application/x-www-form-urlencoded"
 class SeenExchange:
     """One exchange. `time` is the bank's, if its answer has one. `document` is the JSON of the answer, or None.
 
-    `parameters` are filled in once the operation is known. `has_pseudonyms` says that redaction has changed the
-    exchange. One that was not recorded was carried over from that with the number `like`, or is only a copy of it.
+    `form` has the first value of each of the `fields`. `parameters` are filled in once the operation is known.
+    `has_pseudonyms` says that redaction has changed the exchange. One that was not recorded was carried over from that
+    with the number `like`, or is only a copy of it.
     """
 
     number: int
@@ -57,6 +58,7 @@ class SeenExchange:
     has_pseudonyms: bool = False
     like: int = 0
     is_copy: bool = False
+    fields: Sequence[tuple[str, str]] = ()
     parameters: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -129,6 +131,7 @@ def as_seen(number: int, place: str, entry: Exchange) -> SeenExchange:
         text=hide_braces(said.value) if said.kind == "text" else "",
         is_note=bool(note_of(entry.answer_body)),
         bank="{0.scheme}://{0.netloc}".format(urlsplit(entry.bank)) if entry.bank else "",
+        fields=tuple((name, hide_braces(value)) for name, value in pairs),
     )
 
 

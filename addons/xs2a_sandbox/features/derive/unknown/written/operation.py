@@ -11,9 +11,8 @@ from xs2a_sandbox.features.derive.unknown.conditions.credentials import find_att
 from xs2a_sandbox.features.derive.unknown.guesses.unseen_states import AS_CHANGED, AS_MADE, add_unseen_state
 from xs2a_sandbox.features.derive.unknown.interface import LearnedInterface
 from xs2a_sandbox.features.derive.unknown.lists.balances import balance_lets, payer_lets
-from xs2a_sandbox.features.derive.unknown.lists.named_accounts import TICKED
 from xs2a_sandbox.features.derive.unknown.recorded.seen import SeenExchange
-from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN
+from xs2a_sandbox.features.derive.unknown.scopes import AFTER, AGAIN, TICKED
 from xs2a_sandbox.features.derive.unknown.states.state_words import guess_word
 from xs2a_sandbox.features.derive.unknown.things.lookups import ThingLookup
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
