@@ -82,6 +82,10 @@ class TestJson:
         assert re.fullmatch(r"/v1/pages/\w{10}\?token=dropped", href)
         assert "k7m2x9q4w8" not in href
 
+    @pytest.mark.parametrize("other", [{"href": "alpenrose"}, {"href": "/v1/pages/7", "value": "alpenrose"}])
+    def test_an_object_with_a_secret_name_is_no_link_if_it_can_have_a_secret(self, other: dict[str, str]) -> None:
+        assert members({"signature": other}) == {"signature": dict.fromkeys(other, "dropped")}
+
     def test_an_authorisation_code_is_dropped(self) -> None:
         assert members({"code": "FORMAT_ERROR"}) == {"code": "FORMAT_ERROR"}
         assert members({"code": "FORMAT_ERROR", "state": "x"})["code"] == "dropped"

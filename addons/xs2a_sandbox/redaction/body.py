@@ -50,6 +50,8 @@ _DIAGNOSIS = frozenset({("sandbox", "signature", "reason"), ("sandbox", "signatu
 """Places with the sandbox's own texts about a wrong signature, which do not quote the signature."""
 _PROBLEM = frozenset(("title", "type", "status"))
 """Members of a problem's details."""
+_LINK_MEMBERS = frozenset("href hreflang method rel templated title type".split())
+_LINK = re.compile(r"/|https?://")
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
 """If one of these members is present, a text in `code` is an authorisation code."""
 
@@ -276,8 +278,8 @@ class _Members:
         traits = self._censor.traits(key)
         action = self._rules.members.get(key.lower(), action) or traits.action_below
         place = (*place, key)
-        # A link to where somebody signs is no signature.
-        is_link = traits.is_secret and isinstance(value, dict) and isinstance(value.get("href"), str)
+        # `signature` can be the link to a page on which the customer signs.
+        is_link = traits.is_secret and _is_link(value)
         secret = (secret or (traits.is_secret and not is_link)) and place not in _DIAGNOSIS
         if not traits.is_page and not is_link:
             return self._censor.name(key), self.walk(value, key, place, action, secret)
@@ -285,6 +287,13 @@ class _Members:
         self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)
         with self._censor.silence():
             return self._censor.name(key), self.walk(value, key, place, action, secret)
+
+
+def _is_link(value: Any) -> bool:
+    """Return whether a value is a link and nothing else: next to its `href`, another member could be a secret."""
+    if not isinstance(value, dict) or not value.keys() <= _LINK_MEMBERS:
+        return False
+    return isinstance(value.get("href"), str) and _LINK.match(value["href"]) is not None
 
 
 def _is_code(key: str, value: Any) -> bool:

@@ -15,9 +15,10 @@ from xs2a_sandbox.features.derive.unknown.recorded.seen import REDIRECTS, SeenEx
 from xs2a_sandbox.features.derive.unknown.things.operations import LearnedOperation
 
 RESERVED = frozenset(
-    (
-        "id kind number made since lifetime ended version state reads uncovered paid wrong sent entered told headers of"
-    ).split()
+    """
+    id kind number made since lifetime ended version state reads uncovered paid wrong
+    sent entered ticked told headers of
+    """.split()
 )
 """The members that each thing has in a dialect. Its keys have other names, except for the main one, which is `id`."""
 
